@@ -138,6 +138,11 @@ class Line:
         with self._changed:
             self._silent.update(self._sockets)
 
+    def wait_for_connections(self, wanted: int) -> None:
+        """Waits until so many have come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.connections >= wanted)
+
     def wait_for_heartbeats(self, wanted: int) -> bool:
         """Waits until so many have gone to the broker."""
         with self._changed:
@@ -164,6 +169,7 @@ class Line:
             with self._changed:
                 self._sockets += [ours, theirs]
                 self.connections += 1
+                self._changed.notify_all()
             for pump in (self._ask, self._answer):
                 threading.Thread(target=pump, args=(ours, theirs), daemon=True).start()
 

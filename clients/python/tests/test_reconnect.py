@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from overtake import AsyncClient, AsyncDelivery, Client, ConnectionLost, Delivery, LoginRefused, Priority
+from overtake import AsyncClient, AsyncDelivery, Client, ConnectionLost, Delivery, Priority
 
 from .broker import Broker, Guest, Line
 from .rows import row
@@ -271,45 +271,3 @@ async def test_who_waits_for_an_answer_hears_that_it_cannot_come_asyncio(
             await question.ack()
             async with aclient.handle(queue, answer):
                 assert (await other.request(queue, b"")).text == "answer"
-
-
-@pytest.fixture
-def user(guest: Guest, name: str) -> Iterator[str]:
-    """Somebody whose password may be changed; it is `old` first."""
-    guest.ask("PUT", f"/v1/users/{name}", {"password": "old"})
-    guest.ask("PUT", f"/v1/users/{name}/permissions/%2F", {"configure": ".*", "write": ".*", "read": ".*"})
-    yield name
-    guest.ask("DELETE", f"/v1/users/{name}")
-
-
-@row("reconnect: topology, consumers, what was not confirmed")
-def test_a_login_that_is_refused_later_ends_the_client_plain(
-    amqp: str, http: str, guest: Guest, queue: str, user: str
-) -> None:
-    with Line(amqp) as line, Client(line.url.replace("://", f"://{user}:old@"), http=http) as client:
-        consumer = client.consume(queue)
-        client.publish(queue, b"1")
-        next(consumer).ack()
-        guest.ask("PUT", f"/v1/users/{user}", {"password": "new"})
-        line.cut()
-        with pytest.raises(LoginRefused):
-            next(consumer)
-        with pytest.raises(LoginRefused):
-            client.publish(queue, b"2")
-
-
-@row("reconnect: topology, consumers, what was not confirmed")
-async def test_a_login_that_is_refused_later_ends_the_client_asyncio(
-    amqp: str, http: str, guest: Guest, queue: str, user: str
-) -> None:
-    with Line(amqp) as line:
-        async with AsyncClient(line.url.replace("://", f"://{user}:old@"), http=http) as client:
-            consumer = client.consume(queue)
-            await client.publish(queue, b"1")
-            await (await anext(consumer)).ack()
-            guest.ask("PUT", f"/v1/users/{user}", {"password": "new"})
-            line.cut()
-            with pytest.raises(LoginRefused):
-                await anext(consumer)
-            with pytest.raises(LoginRefused):
-                await client.publish(queue, b"2")

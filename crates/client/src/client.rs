@@ -19,7 +19,9 @@ use crate::topology::Topology;
 /// A client of one broker. Clones share its connection, which is made again whenever it is lost; when the last clone is gone, with all that came of it, it is
 /// closed.
 ///
-/// While there is no connection, whoever publishes waits as soon as [`ConnectOptions::unconfirmed_max`] is full; what is not confirmed is published again. Consumers go on.
+/// While there is no connection, publishers wait as soon as [`ConnectOptions::unconfirmed_max`] is full; publishes that are not confirmed are sent again.
+/// Consumers go on. A login that the broker refuses later, such as after a change of the password, is tried again, too: see
+/// [`ConnectOptions::login_retry`].
 #[derive(Clone)]
 pub struct Client {
     line: Line,
@@ -28,7 +30,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects. This first time it must succeed.
+    /// Connects. The first attempt must succeed; a connection that is lost later is made again.
     ///
     /// # Errors
     /// [`Error::Invalid`], [`Error::LoginRefused`], [`Error::ConnectionLost`].
@@ -46,6 +48,7 @@ impl Client {
             host: address.host,
             port: address.port,
             patience: options.patience,
+            login_retry: options.login_retry,
             topology: Arc::clone(&topology),
         };
         let numbers =
@@ -114,8 +117,8 @@ impl Client {
     /// When the connection is lost meanwhile, it is published again; with [`ConnectOptions::exactly_once`] it is there once all the same.
     ///
     /// # Errors
-    /// [`Error::NotConfirmed`], [`Error::Unroutable`], [`Error::Refused`]; [`Error::Invalid`]; [`Error::Closed`], [`Error::LoginRefused`]: there will be no
-    /// connection, and it may be there or not.
+    /// [`Error::NotConfirmed`], [`Error::Unroutable`], [`Error::Refused`]; [`Error::Invalid`]; [`Error::Closed`], and without [`ConnectOptions::login_retry`]
+    /// [`Error::LoginRefused`]: there will be no connection, and it may be there or not.
     pub fn publish<'a>(
         &'a self,
         to: impl Into<To<'a>>,
@@ -178,7 +181,8 @@ impl Client {
     }
 
     /// Hands each message to a function, in tasks of their own, each in a scope of the message's priority: what it publishes inherits that.
-    /// What it returns says what becomes of the message: see [`IntoOutcome`]. A message whose handler panics is put back.
+    /// What it returns says what becomes of the message: see [`IntoOutcome`]. A message whose handler panics is put back, and the others go on; the panic is
+    /// logged at ERROR.
     ///
     /// `client.handle("jobs", 4, …)` handles four at a time, and no others are out.
     ///
@@ -196,7 +200,7 @@ impl Client {
     {
         let HandleOptions { concurrency, consume } = options.into();
         let consumer = self.consume(queue, consume).await?;
-        Ok(Handling::begin(consumer, concurrency, handler))
+        Ok(Handling::begin(queue, consumer, concurrency, handler))
     }
 
     /// Publishes a message and waits for a reply, so long. Whoever handles it answers with [`Delivery::reply`](crate::Delivery::reply), or by what the handler

@@ -8,7 +8,9 @@ use std::fmt;
 pub enum Error {
     /// An option makes no sense: a URL, a certificate, a message that is too long. Nothing was sent.
     Invalid(String),
-    /// The user, the password, the certificate or the virtual host are wrong. Whoever waits is told; nobody tries again.
+    /// The broker said that it does not let this user in, or not into this virtual host. A connection that is cut during the login is
+    /// [`Error::ConnectionLost`]. The first login has this error at once; a later one is tried again unless
+    /// [`ConnectOptions::login_retry`](crate::ConnectOptions::login_retry) says otherwise.
     LoginRefused(String),
     /// There is no connection, and where the client makes them by itself, it goes on trying.
     ConnectionLost(String),
@@ -25,7 +27,7 @@ pub enum Error {
     Unroutable(String),
     /// The lease is over: it ran out, or its connection was lost. The message goes to somebody else, or has.
     LeaseOver,
-    /// The broker has ended the consumer: its queue was deleted.
+    /// The broker has ended the consumer: its queue was deleted, or the right to read it was taken away. The broker does not say which.
     ConsumerCancelled,
     /// The time that was given is over. What was asked may happen still.
     TimedOut,
@@ -45,7 +47,9 @@ impl fmt::Display for Error {
             }
             Self::Unroutable(text) => write!(f, "no queue gets the message: {text}"),
             Self::LeaseOver => f.write_str("the lease is over; the message goes to somebody else"),
-            Self::ConsumerCancelled => f.write_str("the consumer was ended by the broker: its queue is gone"),
+            Self::ConsumerCancelled => f.write_str(
+                "the broker ended the consumer: its queue was deleted, or the right to read it was taken away",
+            ),
             Self::TimedOut => f.write_str("nothing came in time"),
             Self::Closed => f.write_str("the client is closed"),
         }

@@ -12,7 +12,8 @@ use crate::delivery::{Delivery, Loan, reply};
 use crate::error::Error;
 use crate::line::{How, Line};
 use crate::message::Message;
-use crate::priority::of_message;
+use crate::panics::{caught, caught_sync, said};
+use crate::priority::{of_message, sync_of_message};
 use crate::received::Received;
 
 /// How messages are handled. From a number: so many at a time.
@@ -94,7 +95,7 @@ impl<T: IntoOutcome, E: Display> IntoOutcome for Result<T, E> {
         match self {
             Ok(done) => done.into_outcome(),
             Err(error) => {
-                tracing::warn!(%error, "a handler failed; its message is put back");
+                tracing::error!(%error, "a handler failed; its message is put back");
                 Outcome::Nack
             }
         }
@@ -109,13 +110,13 @@ pub struct Handling {
 }
 
 impl Handling {
-    pub(crate) fn begin<H, F>(consumer: Consumer, concurrency: usize, handler: H) -> Self
+    pub(crate) fn begin<H, F>(queue: &str, consumer: Consumer, concurrency: usize, handler: H) -> Self
     where
         H: Fn(Received) -> F + Send + 'static,
         F: Future<Output: IntoOutcome> + Send + 'static,
     {
         let (is_stopped, stops) = watch::channel(false);
-        Self { task: tokio::spawn(run(consumer, concurrency, handler, stops)), is_stopped }
+        Self { task: tokio::spawn(run(queue.into(), consumer, concurrency, handler, stops)), is_stopped }
     }
 
     /// Takes no more messages, and waits until those at hand are handled.
@@ -127,7 +128,7 @@ impl Handling {
         self.wait().await
     }
 
-    /// Waits until it ends: the queue is gone, the broker declines, the client is closed.
+    /// Waits until it ends: the broker ends its consumer or declines it, or the client is closed. The reason is logged at ERROR, unless the client was closed.
     ///
     /// # Errors
     /// Which of those.
@@ -138,6 +139,7 @@ impl Handling {
 }
 
 async fn run<H, F>(
+    queue: Arc<str>,
     mut consumer: Consumer,
     concurrency: usize,
     handler: H,
@@ -164,12 +166,27 @@ where
         let (received, loan) = Delivery::apart(delivery);
         let priority = received.priority();
         // The function itself is called inside, too.
-        let handled = crate::priority::sync_of_message(priority, || handler(received.clone()));
+        let handled = caught_sync(|| sync_of_message(priority, || handler(received.clone())));
+        let queue = Arc::clone(&queue);
         tokio::spawn(of_message(priority, async move {
-            settle(&received, loan, handled.await.into_outcome()).await;
+            let outcome = match handled {
+                Ok(handled) => caught(async move { handled.await.into_outcome() }).await,
+                Err(panic) => Err(panic),
+            };
+            let outcome = outcome.unwrap_or_else(|panic| {
+                let panic = said(&*panic);
+                tracing::error!(%queue, %panic, "a handler panicked; its message is put back");
+                Outcome::Nack
+            });
+            settle(&received, loan, outcome).await;
             drop(slot);
         }));
     };
+    match &end {
+        Ok(()) => {}
+        Err(Error::Closed) => tracing::info!(%queue, "the handling ends with its client"),
+        Err(why) => tracing::error!(%queue, %why, "the handling has ended"),
+    }
     drop(consumer);
     let all = u32::try_from(concurrency).unwrap_or(u32::MAX);
     // Those at hand have theirs until they are done.
@@ -190,7 +207,7 @@ pub(crate) async fn how(line: &Line, received: &Received, outcome: Outcome) -> H
         // Who does not wait any more has not failed the work.
         Ok(()) | Err(Error::Unroutable(_)) => How::Ack,
         Err(error) => {
-            tracing::warn!(%error, "a reply could not be sent; its message is put back");
+            tracing::error!(%error, "a reply could not be sent; its message is put back");
             How::Nack
         }
     }

@@ -1,6 +1,7 @@
 //! Messages that are leased over HTTP: for as long as it takes, whatever connections there are.
 
 use std::ops::Deref;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use hyper::Method;
 use overtake_amqp::client;
 use overtake_properties::{Fields, Short, ShortText, TableBuilder, Value};
 use serde_json::{Value as Json, json};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::client::Client;
@@ -21,6 +23,7 @@ use crate::handler::{IntoOutcome, how};
 use crate::http::encoded;
 use crate::line::How;
 use crate::message::{Message, PRIORITY};
+use crate::panics::{caught, said};
 use crate::priority::{Priority, of_message};
 use crate::received::Received;
 
@@ -83,13 +86,15 @@ impl Client {
     }
 }
 
-/// A message that is leased over HTTP. It reads as a [`Received`]. As long as it is there, the lease is extended; one that is dropped ends by
-/// itself.
-#[must_use = "a lease that is dropped ends after its length, and the message goes to somebody else"]
+/// A message that is leased over HTTP. It reads as a [`Received`]. As long as it is there, the lease is extended. A lease that is dropped, such as by a task that is
+/// aborted or panics, is put back as by [`Lease::nack`], without waiting; outside of a runtime it ends by itself.
+#[must_use = "a lease that is dropped is put back"]
 pub struct Lease {
     received: Received,
     held: Held,
     extending: AbortHandle,
+    /// A settlement was sent.
+    is_told: bool,
 }
 
 #[derive(Clone)]
@@ -106,7 +111,7 @@ impl Lease {
         let receipt = message["receipt"].as_str().unwrap_or_default().to_owned();
         let held = Held { client: client.clone(), path: path.to_owned(), receipt, is_over: Arc::default() };
         let extending = tokio::spawn(held.clone().keep(length)).abort_handle();
-        Self { received: received(message), held, extending }
+        Self { received: received(message), held, extending, is_told: false }
     }
 
     /// It is done: the broker forgets it, durably.
@@ -114,7 +119,7 @@ impl Lease {
     /// # Errors
     /// [`Error::LeaseOver`]; as [`Client::lease`].
     pub async fn ack(self) -> Result<(), Error> {
-        self.held.settle("ack", None).await
+        self.settle("ack", None).await
     }
 
     /// It failed and is put back: to its own place, or aside for as long as the queue's backoff says.
@@ -122,7 +127,7 @@ impl Lease {
     /// # Errors
     /// As [`Lease::ack`].
     pub async fn nack(self) -> Result<(), Error> {
-        self.held.settle("nack", None).await
+        self.settle("nack", None).await
     }
 
     /// It failed and is put back aside, for so long.
@@ -130,7 +135,7 @@ impl Lease {
     /// # Errors
     /// As [`Lease::ack`].
     pub async fn nack_for(self, delay: Duration) -> Result<(), Error> {
-        self.held.settle("nack", Some(delay)).await
+        self.settle("nack", Some(delay)).await
     }
 
     /// It will never succeed: it is dead-lettered.
@@ -138,7 +143,7 @@ impl Lease {
     /// # Errors
     /// As [`Lease::ack`].
     pub async fn reject(self) -> Result<(), Error> {
-        self.held.settle("reject", None).await
+        self.settle("reject", None).await
     }
 
     /// Nothing was done: it is put back at once, and that is no failure.
@@ -146,7 +151,13 @@ impl Lease {
     /// # Errors
     /// As [`Lease::ack`].
     pub async fn release(self) -> Result<(), Error> {
-        self.held.settle("release", None).await
+        self.settle("release", None).await
+    }
+
+    /// Sends a settlement. A lease whose settlement was sent is not put back when it is dropped, since the broker may have done it.
+    async fn settle(mut self, how: &str, delay: Option<Duration>) -> Result<(), Error> {
+        self.is_told = true;
+        self.held.settle(how, delay).await
     }
 
     /// Lets the lease last so long from now. It is extended by itself besides.
@@ -171,7 +182,8 @@ impl Lease {
         reply(self.held.client.line(), &self.received, message).await
     }
 
-    /// Handles the message in a scope of its priority, and settles it by what the function returns: see [`IntoOutcome`].
+    /// Handles the message in a scope of its priority, and settles it by what the function returns: see [`IntoOutcome`]. When the function panics, the message
+    /// is put back, and the panic goes on.
     ///
     /// # Errors
     /// As [`Lease::ack`].
@@ -179,8 +191,18 @@ impl Lease {
     where
         F: Future<Output: IntoOutcome>,
     {
-        let handled = of_message(self.received.priority(), async { handler(self.received.clone()).await });
-        let outcome = handled.await.into_outcome();
+        let handled = async { handler(self.received.clone()).await.into_outcome() };
+        let outcome = match caught(of_message(self.received.priority(), handled)).await {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                let why = said(&*panic);
+                tracing::error!(panic = why, "a handler panicked; its message is put back");
+                if let Err(error) = self.nack().await {
+                    tracing::warn!(%error, "a message could not be put back; its lease ends by itself");
+                }
+                resume_unwind(panic)
+            }
+        };
         match how(self.held.client.line(), &self.received, outcome).await {
             How::Ack => self.ack().await,
             How::Nack => self.nack().await,
@@ -192,6 +214,17 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.extending.abort();
+        if self.is_told || self.is_over() {
+            return;
+        }
+        if let Ok(runtime) = Handle::try_current() {
+            let held = self.held.clone();
+            runtime.spawn(async move {
+                if let Err(error) = held.settle("nack", None).await {
+                    tracing::warn!(%error, "a message could not be put back; its lease ends by itself");
+                }
+            });
+        }
     }
 }
 

@@ -82,6 +82,7 @@ mod message;
 mod options;
 #[cfg(feature = "outbox")]
 pub mod outbox;
+mod panics;
 mod priority;
 mod received;
 #[cfg(feature = "streams")]

@@ -10,6 +10,9 @@ use url::{Host, Url};
 use crate::error::Error;
 use crate::tls::Tls;
 
+/// How long to wait before a login is tried again that was refused.
+const LOGIN_RETRY: Duration = Duration::from_secs(30);
+
 /// Where the broker is, and how to be its client. From a URL, `amqp://USER:PASSWORD@HOST:PORT/VHOST`, with more said by methods:
 ///
 /// ```
@@ -28,6 +31,7 @@ pub struct ConnectOptions {
     name: String,
     heartbeat: Duration,
     pub(crate) patience: Duration,
+    pub(crate) login_retry: Option<Duration>,
     pub(crate) unconfirmed_max: usize,
     pub(crate) exactly_once: bool,
 }
@@ -55,6 +59,7 @@ impl ConnectOptions {
             name: String::new(),
             heartbeat: Duration::from_secs(60),
             patience: Duration::from_secs(10),
+            login_retry: Some(LOGIN_RETRY),
             unconfirmed_max: 1_000,
             exactly_once: false,
         }
@@ -89,6 +94,15 @@ impl ConnectOptions {
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { patience: timeout, ..self }
+    }
+
+    /// How long to wait before a login is tried again that the broker refuses although it accepted it before: the password was changed, or the virtual host
+    /// is gone. The default is 30 s. Publishers and consumers wait meanwhile, as while there is no connection.
+    ///
+    /// `None`: the first such refusal ends the client, and whoever waits has [`Error::LoginRefused`]. The very first login is never tried again.
+    #[must_use]
+    pub fn login_retry(self, every: Option<Duration>) -> Self {
+        Self { login_retry: every, ..self }
     }
 
     /// Most publishes that are not confirmed, at least 1, else 1,000. Whoever publishes beyond that waits.

@@ -21,6 +21,7 @@ pub use overtake_streams::*;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::panics::{caught, caught_sync, said};
 use crate::priority::{Priority, of_message, sync_of_message};
 
 /// How the work on an entry ended.
@@ -72,13 +73,13 @@ impl StreamHandling {
     /// Takes no more entries, waits until those at hand are handled, and gives back what is held beyond them.
     ///
     /// # Errors
-    /// Why it had ended before.
+    /// Why it had ended before, or why a lane is not read for now ([`Subscriber::broken`]).
     pub async fn stop(self) -> Result<(), String> {
         self.is_stopped.send_replace(true);
         self.wait().await
     }
 
-    /// Waits until it ends: the server does not let us read.
+    /// Waits until it ends: the server does not let us read any lane. The reason is logged at ERROR, too.
     ///
     /// # Errors
     /// Why.
@@ -89,7 +90,7 @@ impl StreamHandling {
 }
 
 /// Runs a function for each entry, so many at a time, in a scope of the entry's priority: what it publishes inherits that ([`Entry::priority_in`]). A handler that
-/// blocks its thread keeps the subscriber from saying that it lives.
+/// blocks its thread keeps the subscriber from saying that it lives. A handler that panics has failed, and the others go on.
 pub fn handle<H, F>(subscriber: Subscriber, concurrency: u16, handler: H) -> StreamHandling
 where
     H: Fn(Entry) -> F + Send + 'static,
@@ -127,25 +128,27 @@ where
         };
         let priority = entry.priority_in(&subscriber.options().lanes).map(Priority);
         // The function itself is called inside, too.
-        let handled = sync_of_message(priority, || handler(entry.clone()));
+        let handled = caught_sync(|| sync_of_message(priority, || handler(entry.clone())));
         let subscriber = Arc::clone(&subscriber);
         tokio::spawn(async move {
-            // A handler that panics has failed.
-            let handled = async move { handled.await.into_done() };
-            let done = match tokio::spawn(of_message(priority, handled)).await {
-                Ok(done) => done,
-                Err(error) => Done::Fail(error.to_string()),
+            let done = match handled {
+                Ok(handled) => caught(of_message(priority, async move { handled.await.into_done() })).await,
+                Err(panic) => Err(panic),
             };
+            let done = done.unwrap_or_else(|panic| Done::Fail(format!("it panicked: {}", said(&*panic))));
             settle(&subscriber, &entry, done).await;
             drop((subscriber, slot));
         });
     };
+    if let Err(why) = &end {
+        tracing::error!(category = subscriber.options().category, %why, "the handling has ended");
+    }
     // Those at hand have theirs until they are done.
     let _ = slots.acquire_many(concurrency.into()).await;
-    if let Some(subscriber) = Arc::into_inner(subscriber) {
-        subscriber.stop().await?;
-    }
-    end
+    let Some(subscriber) = Arc::into_inner(subscriber) else { return end };
+    let broken = subscriber.broken().map_or(Ok(()), Err);
+    let stopped = subscriber.stop().await;
+    end.and(broken).and(stopped)
 }
 
 async fn settle(subscriber: &Subscriber, entry: &Entry, done: Done) {
@@ -153,12 +156,12 @@ async fn settle(subscriber: &Subscriber, entry: &Entry, done: Done) {
     let settled = match done {
         Done::Ack => subscriber.ack(entry).await.map(drop),
         Done::Fail(why) => {
-            tracing::warn!(%id, %stream, %why, "a handler failed");
+            tracing::error!(%id, %stream, %why, "a handler failed");
             subscriber.fail(entry, &why).await.map(drop)
         }
         Done::Reject(why) => subscriber.reject(entry, &why).await.map(drop),
     };
     if let Err(error) = settled {
-        tracing::warn!(%id, %stream, %error, "an entry was handled and is not settled; it comes again");
+        tracing::error!(%id, %stream, %error, "an entry was handled and is not settled; it comes again");
     }
 }

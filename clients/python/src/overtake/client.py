@@ -15,6 +15,7 @@ from .address import Address
 from .backoff import waits
 from .consumer import Consumer, Delivery, Subscription
 from .delivery import Received
+from .durations import Duration, milliseconds, seconds, whole_seconds
 from .errors import OvertakeError, Refused
 from .handler import Handler, Handling
 from .http import Http
@@ -53,33 +54,40 @@ class Client:
         tls: ssl.SSLContext | None = None,
         external: bool = False,
         name: str = "overtake-client",
-        heartbeat: int = 60,
-        timeout: float | None = 30.0,
-        connect_timeout: float = 10.0,
+        heartbeat: Duration = 60,
+        timeout: Duration | None = 30.0,
+        connect_timeout: Duration = 10.0,
+        login_retry: Duration | None = 30.0,
         exactly_once: bool = False,
     ) -> None:
         """Connects to `amqp://user:password@host:port/vhost`, or `amqps://…`.
 
         `http` is where the broker's HTTP is, by which queues are declared and messages leased: `http://host:15672` of the same host
         unless it is said, or `https://host:15671` with `amqps`. `tls` trusts and shows certificates; `external=True` logs in with
-        the one it shows. `name` is shown to people who look at the broker. `heartbeat` is in seconds, and so is `timeout`: so long
-        a method waits, reconnects included, before it raises `TimedOut`; None is for ever.
+        the one it shows. `name` is shown to people who look at the broker.
+
+        Durations are text with a unit, such as `"250ms"` or `"1h30m"`, a `timedelta`, or a number: of seconds here, of milliseconds
+        in arguments whose names end with `_ms`. `timeout` is how long a method waits, reconnects included, before it raises
+        `TimedOut`; None is for ever. `connect_timeout` bounds one attempt to connect, and `heartbeat` is in whole seconds. Once it
+        was logged in, a login that the broker refuses is tried again after `login_retry`; None: the refusal ends the client, and
+        whoever waits hears `LoginRefused`. A first login that is refused is always raised at once.
         """
         self._address = Address.parse(url, http)
         if tls is None and self._address.is_tls:
             tls = ssl.create_default_context()
         self._name = name
-        self._timeout = timeout
+        self._timeout = seconds(timeout, "timeout")
         self._topology = Topology()
-        self._http = Http(self._address, tls, timeout, external=external)
+        self._http = Http(self._address, tls, self._timeout, external=external)
         self._keeper = Keeper(self._http, name)
         self._link = Link(
             self._address,
             tls=tls if self._address.is_tls else None,
             name=name,
-            heartbeat=heartbeat,
+            heartbeat=whole_seconds(heartbeat, "heartbeat"),
             external=external,
-            connect_timeout=connect_timeout,
+            connect_timeout=seconds(connect_timeout, "connect_timeout"),
+            login_retry=seconds(login_retry, "login_retry"),
             restore=self._restore,
         )
         self._link.start()
@@ -135,14 +143,14 @@ class Client:
         priority: int | None = None,
         exchange: str = "",
         headers: Mapping[str, Any] | None = None,
-        ttl_ms: int | None = None,
+        ttl_ms: Duration | None = None,
         id: str | None = None,  # noqa: A002 - the word for it, in every interface
         key: str | None = None,
         correlation_id: str | None = None,
         reply_to: str | None = None,
         content_type: str | None = None,
         kind: str | None = None,
-        delay_ms: int | None = None,
+        delay_ms: Duration | None = None,
         user_id: str | None = None,
         mandatory: bool | None = None,
     ) -> None:
@@ -217,25 +225,28 @@ class Client:
         """Has each message of a queue handled, by `concurrency` threads, in a scope of its priority.
 
         What the handler returns from is acked; if it returns bytes or str, they go to whoever asked. `Reject` rejects; any other
-        exception nacks, and is logged. The window is `concurrency` unless it is said. It goes on until it is stopped.
+        exception nacks, and is logged; `SystemExit`, `KeyboardInterrupt` and their like end the handling, too, and are raised when its
+        scope is left. The window is `concurrency` unless it is said. It goes on until it is stopped.
         """
         consumer = self.consume(queue, window or concurrency, urgent_credit=urgent_credit)
         return Handling(consumer, handler, concurrency, f"{self._name} {queue}")
 
-    def lease(self, queue: str, max: int = 1, *, wait_ms: int = 0, lease_ms: int = 30_000) -> list[Lease]:  # noqa: A002
+    def lease(self, queue: str, max: int = 1, *, wait_ms: Duration = 0, lease_ms: Duration = 30_000) -> list[Lease]:  # noqa: A002
         """Leases messages over HTTP: at once what is there, else the first that comes within `wait_ms`; none if none came.
+
+        A number is in milliseconds.
 
         A lease is extended by itself until it is settled, or this client is closed. `lease_ms` is how long it would last without:
         so long a message waits for others if this process dies.
         """
-        left_ms = wait_ms
+        left_ms, length_ms = milliseconds(wait_ms, "wait_ms"), milliseconds(lease_ms, "lease_ms")
         while True:
             now_ms = min(left_ms, rest.WAIT_MS_MAX)
-            answer = self._http.ask(rest.leases(queue, max, now_ms, lease_ms, self._name), now_ms / 1000)
+            answer = self._http.ask(rest.leases(queue, max, now_ms, length_ms, self._name), now_ms / 1000)
             left_ms -= now_ms
             if answer["messages"] or left_ms <= 0:
                 break
-        leases = [Lease(self._http, self._keeper, queue, lease_ms, each) for each in answer["messages"]]
+        leases = [Lease(self._http, self._keeper, queue, length_ms, each) for each in answer["messages"]]
         self._keeper.hold(leases)
         return leases
 
@@ -244,21 +255,21 @@ class Client:
         queue: str,
         body: bytes | str,
         *,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
         priority: int | None = None,
         exchange: str = "",
         headers: Mapping[str, Any] | None = None,
-        ttl_ms: int | None = None,
+        ttl_ms: Duration | None = None,
         key: str | None = None,
         content_type: str | None = None,
     ) -> Delivery:
-        """Asks, and returns the answer. After `timeout` seconds without one, else the client's: `TimedOut`."""
+        """Asks, and returns the answer. After `timeout` (a number is in seconds) without one, else the client's: `TimedOut`."""
         with self._requests_lock:
             if self._requests is None:
                 self._requests = Requests(self._link, self._reply)
             requests = self._requests
         message = Message(body, priority=priority, headers=headers, ttl_ms=ttl_ms, key=key, content_type=content_type)
-        return requests.ask(queue, message, exchange, self._timeout if timeout is None else timeout)
+        return requests.ask(queue, message, exchange, self._timeout if timeout is None else seconds(timeout, "timeout"))
 
     def close(self) -> None:
         """Closes it: consumers end, and what is not settled is put back."""

@@ -22,7 +22,8 @@ from pika.adapters.select_connection import SelectConnection
 from pika.exceptions import ChannelClosedByBroker
 
 from .delivery import Received
-from .errors import OvertakeError, Refused, refused_over_amqp, timed_out
+from .durations import Duration, seconds
+from .errors import OvertakeError, cancelled_by_broker, refused_over_amqp, timed_out
 from .handling import Ending
 from .link import Link
 
@@ -169,10 +170,9 @@ class Subscription:
         self.inbox.put((channel, method, properties, body))
 
     def _on_cancelled(self) -> None:
-        self._end(
-            Refused(404, f"the broker ended the consumer of {self.queue}", "declare the queue, and consume again")
-        )
-        self._on_close()
+        # The channel stays: what is in hand may still be settled.
+        self._tag = None
+        self._end(cancelled_by_broker(self.queue))
 
     def _on_channel_closed(self, channel: Any, reason: BaseException) -> None:
         if channel is not self.channel or self._connection is None or not self._connection.is_open:
@@ -217,21 +217,28 @@ class Consumer:
         self._finalizer.atexit = False
         subscription.link.attach(subscription)
 
+    @property
+    def queue(self) -> str:
+        """The queue it consumes from."""
+        return self._subscription.queue
+
     def __iter__(self) -> Iterator[Delivery]:
         return self
 
     def __next__(self) -> Delivery:
         return self.next()
 
-    def next(self, timeout: float | None = None) -> Delivery:
-        """The next message. After `timeout` seconds without one: `TimedOut`."""
-        subscription = self._subscription
+    def next(self, timeout: Duration | None = None) -> Delivery:
+        """The next message. After `timeout` (a number is in seconds) without one: `TimedOut`."""
+        subscription, timeout = self._subscription, seconds(timeout, "timeout")
         while True:
             try:
                 item = subscription.inbox.get(timeout=timeout)
             except queue.Empty:
                 assert timeout is not None
-                raise timed_out(f"waiting for a message of {subscription.queue}", timeout) from None
+                raise timed_out(
+                    f"waiting for a message of {subscription.queue}", timeout, subscription.link.why
+                ) from None
             if isinstance(item, _Over) or subscription.is_stopping:
                 # For whoever else waits.
                 subscription.inbox.put(item)
@@ -247,9 +254,9 @@ class Consumer:
                 delivery._consumer = self
                 return delivery
 
-    def wait_until_consuming(self, timeout: float | None = None) -> bool:
-        """Waits until the broker has said that it knows this consumer; whether it has."""
-        return self._subscription.is_consuming.wait(timeout)
+    def wait_until_consuming(self, timeout: Duration | None = None) -> bool:
+        """Waits until the broker has said that it knows this consumer; whether it has. A number is in seconds."""
+        return self._subscription.is_consuming.wait(seconds(timeout, "timeout"))
 
     def stop(self) -> None:
         """Takes nothing more. What is in hand may be settled; the iterator ends, and what nobody took is put back by `close`."""

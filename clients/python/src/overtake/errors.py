@@ -3,7 +3,7 @@
 ```
 OvertakeError
 ├── ConnectionLost        nobody answers, or the connection broke while an answer was awaited
-├── LoginRefused          the broker does not know this user, or not this password
+├── LoginRefused          the broker said that it does not let this user in
 ├── Refused               the broker says no: code and text
 │   └── LeaseOver         the lease ended before this
 ├── NotConfirmed          the broker did not take a message
@@ -37,7 +37,11 @@ class ConnectionLost(OvertakeError):
 
 
 class LoginRefused(OvertakeError):
-    """The broker does not let this user in."""
+    """The broker said that it does not let this user in, or not into this virtual host.
+
+    A first login raises it at once. A later one is tried again, see `login_retry`. A connection that is cut during the login is
+    `ConnectionLost`.
+    """
 
 
 class Refused(OvertakeError):
@@ -89,9 +93,12 @@ def unroutable(where: str) -> Unroutable:
     return Unroutable(f"there is no queue for a message to {where}: declare the queue, or bind one to the exchange")
 
 
-def timed_out(what: str, seconds: float) -> TimedOut:
-    """Nothing came within this time."""
-    return TimedOut(f"{what} took more than {seconds:g} s: it may still happen; look at the broker, or wait longer")
+def timed_out(what: str, seconds: float, why: OvertakeError | None = None) -> TimedOut:
+    """Nothing came within this time; `why` is what keeps the connection from being made again."""
+    behind = f" ({why})" if why is not None else ""
+    return TimedOut(
+        f"{what} took more than {seconds:g} s: it may still happen; look at the broker, or wait longer{behind}"
+    )
 
 
 def refused_over_amqp(code: int, text: str) -> OvertakeError:
@@ -105,11 +112,34 @@ def refused_over_amqp(code: int, text: str) -> OvertakeError:
     return Refused(code, text, hints.get(code, ""))
 
 
-def login_refused(user: str, where: str) -> LoginRefused:
-    """The user or the password is wrong."""
+def cancelled_by_broker(queue: str) -> Refused:
+    """The broker ended a consumer, and does not say why."""
+    return Refused(
+        404,
+        f"the broker ended the consumer of {queue}: the queue was deleted, or the right to read it was taken away",
+        "declare the queue or ask for the right, and consume again",
+    )
+
+
+#: Reply codes by which a broker refuses a user, or keeps it out of a virtual host.
+_LOGIN_CODES = frozenset({402, 403, 530})
+
+#: The reply code of a connection that an operator closed, or a broker that is stopping: neither is about the login.
+_FORCED = 320
+
+
+def not_opened(code: int, text: str, user: str, where: str) -> OvertakeError:
+    """The broker closed a connection before it was open, and said why."""
+    if code in _LOGIN_CODES:
+        return login_refused(user, where, text)
+    return not_there(where, text) if code == _FORCED else refused_over_amqp(code, text)
+
+
+def login_refused(user: str, where: str, why: str) -> LoginRefused:
+    """The user, the password or the virtual host is wrong."""
     return LoginRefused(
-        f"the broker at {where} does not let {user} in: check user, password and virtual host; guest comes from the broker's "
-        "own machine only"
+        f"the broker at {where} does not let {user} in ({why}): check user, password and virtual host; guest comes from the "
+        "broker's own machine only"
     )
 
 

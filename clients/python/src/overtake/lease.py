@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from . import rest
+from .durations import Duration, milliseconds
 from .errors import LeaseOver, OvertakeError, Refused
 from .handling import Reject, log
 from .http import Http
@@ -37,9 +38,9 @@ class Lease(Leased):
         """The work is done: the message is settled."""
         self._settle("ack")
 
-    def nack(self, delay_ms: int | None = None) -> None:
-        """The work failed: it is put back after `delay_ms`, else after the queue's backoff."""
-        self._settle("nack", delay_ms)
+    def nack(self, delay_ms: Duration | None = None) -> None:
+        """The work failed: it is put back after `delay_ms`, else after the queue's backoff. A number is in milliseconds."""
+        self._settle("nack", milliseconds(delay_ms, "delay_ms"))
 
     def reject(self) -> None:
         """It will never do: it is dead-lettered."""
@@ -49,16 +50,17 @@ class Lease(Leased):
         """Nothing was done: it is put back at once, and that is no failure."""
         self._settle("release")
 
-    def extend(self, lease_ms: int) -> None:
-        """The lease ends so much after now, and after each further extension."""
+    def extend(self, lease_ms: Duration) -> None:
+        """The lease ends so much after now, and after each further extension. A number is in milliseconds."""
+        length_ms = milliseconds(lease_ms, "lease_ms")
         self.check_held()
         try:
-            self._http.ask(rest.extend(self.queue, [self.receipt], lease_ms))
+            self._http.ask(rest.extend(self.queue, [self.receipt], length_ms))
         except LeaseOver:
             self.is_over = True
             self._keeper.drop(self)
             raise
-        self.lease_ms = lease_ms
+        self.lease_ms = length_ms
         self._keeper.drop(self)
         self._keeper.hold([self])
 
@@ -85,11 +87,17 @@ class Lease(Leased):
         self._scope.__exit__(None, None, None)
         if self.is_settled:
             return
-        if error is None:
-            self.ack()
-            return
-        with contextlib.suppress(OvertakeError):
-            self._settle("reject" if isinstance(error, Reject) else "nack")
+        try:
+            if error is None:
+                self.ack()
+                return
+            try:
+                self._settle("reject" if isinstance(error, Reject) else "nack")
+            except OvertakeError as unsettled:
+                log.warning("a lease of %s ends by itself, since it could not be put back: %s", self.queue, unsettled)
+        finally:
+            # Settled or not, nobody works on it any more.
+            self._keeper.drop(self)
 
 
 class Keeper:
@@ -127,20 +135,24 @@ class Keeper:
 
     def _run(self) -> None:
         for leases in self._due():
-            try:
-                answer = self._http.ask(
-                    rest.extend(leases[0].queue, [lease.receipt for lease in leases], leases[0].lease_ms)
-                )
-            except Refused as error:
-                with self._changed:
-                    for lease in leases:
-                        self._keeping.hear_no(lease, str(error.code))
-            except OvertakeError as error:
-                # Another attempt comes before they end.
-                log.warning("leases of %s were not extended: %s", leases[0].queue, error)
-            else:
-                with self._changed:
-                    self._keeping.hear(leases, answer)
+            self._extend(leases)
+            del leases  # Who waits here for the next ones must not hold these.
+
+    def _extend(self, leases: list[Lease]) -> None:
+        try:
+            answer = self._http.ask(
+                rest.extend(leases[0].queue, [lease.receipt for lease in leases], leases[0].lease_ms)
+            )
+        except Refused as error:
+            with self._changed:
+                for lease in leases:
+                    self._keeping.hear_no(lease, str(error.code))
+        except OvertakeError as error:
+            # Another attempt comes before they end.
+            log.warning("leases of %s were not extended: %s", leases[0].queue, error)
+        else:
+            with self._changed:
+                self._keeping.hear(leases, answer)
 
     def _due(self) -> Iterator[list[Lease]]:
         while True:
@@ -151,4 +163,5 @@ class Keeper:
                 due = self._keeping.due(now)
                 if not due:
                     self._changed.wait(None if at is None else at - now)
-            yield from due
+            while due:
+                yield due.pop()

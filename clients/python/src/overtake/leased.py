@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import weakref
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,7 @@ class Leased(Content):
     """A message as it was leased, and whether it still is."""
 
     __slots__ = (
+        "__weakref__",
         "_answer",
         "body",
         "cancel_asked",
@@ -110,16 +112,19 @@ L = TypeVar("L", bound=Leased)
 
 
 class Keeping(Generic[L]):
-    """Which leases are held, and when each is to be extended. Time is handed in, in seconds."""
+    """Which leases are held, and when each is to be extended. Time is handed in, in seconds.
+
+    A lease that its program has lost sight of, such as one whose thread has ended, is not held: it ends by itself.
+    """
 
     def __init__(self) -> None:
-        self._due: dict[str, tuple[float, L]] = {}
+        self._due: dict[str, tuple[float, weakref.ref[L]]] = {}
 
     def hold(self, leases: Iterable[L], now: float) -> None:
         """These are held from now on."""
         for lease in leases:
             if lease.lease_ms:
-                self._due[lease.receipt] = (now + lease.lease_ms / 1000 / PART_BEFORE_EXTENDING, lease)
+                self._due[lease.receipt] = (now + lease.lease_ms / 1000 / PART_BEFORE_EXTENDING, weakref.ref(lease))
 
     def drop(self, lease: L) -> None:
         """This one is not any more."""
@@ -132,8 +137,11 @@ class Keeping(Generic[L]):
     def due(self, now: float) -> list[list[L]]:
         """What is to be extended: those of one queue and one length together. They are held on."""
         groups: dict[tuple[str, int], list[L]] = {}
-        for at, lease in self._due.values():
-            if at <= now:
+        for receipt, (at, ref) in list(self._due.items()):
+            lease = ref()
+            if lease is None:
+                del self._due[receipt]
+            elif at <= now:
                 groups.setdefault((lease.queue, lease.lease_ms), []).append(lease)
         for leases in groups.values():
             self.hold(leases, now)

@@ -28,16 +28,12 @@ from typing import Any, Protocol
 import pika
 from pika.adapters.select_connection import IOLoop, SelectConnection
 from pika.credentials import ExternalCredentials, PlainCredentials
-from pika.exceptions import (
-    AuthenticationError,
-    ConnectionClosedByBroker,
-    ProbableAccessDeniedError,
-    ProbableAuthenticationError,
-)
+from pika.exceptions import AuthenticationError
 
+from . import decoding as _decoding  # noqa: F401 - before anything is read
 from .address import Address
-from .backoff import waits
-from .errors import LoginRefused, OvertakeError, closed, login_refused, lost, not_there, refused_over_amqp
+from .backoff import Refusals, waits
+from .errors import LoginRefused, OvertakeError, closed, login_refused, lost, not_opened, not_there
 
 log = logging.getLogger("overtake")
 
@@ -88,6 +84,7 @@ class Link:
         heartbeat: int,
         external: bool,
         connect_timeout: float,
+        login_retry: float | None,
         restore: Callable[[], None],
     ) -> None:
         self._address = address
@@ -113,6 +110,10 @@ class Link:
         self._ended: OvertakeError | None = None
         self._connection: SelectConnection | None = None
         self._is_up = False
+        self._said: tuple[int, str] | None = None
+        self._refusals = Refusals(address.where, login_retry)
+        self.why: OvertakeError | None = None
+        """Why there is no connection now; None while there is one."""
         self._parts: list[Part] = []
         self._waits = waits()
         self._first: _Answer | None = _Answer()
@@ -214,13 +215,19 @@ class Link:
         self._is_stopped = True
 
     def _connect(self) -> None:
-        SelectConnection(
+        self._said = None
+        connection = SelectConnection(
             self._parameters,
             on_open_callback=self._on_open,
             on_open_error_callback=self._on_open_error,
             on_close_callback=self._on_closed,
             custom_ioloop=self._loop,
         )
+        # pika takes a cut connection for a wrong password. The callback hears whether the broker said anything.
+        connection.callbacks.add(0, pika.spec.Connection.Close, self._on_said)
+
+    def _on_said(self, frame: Any) -> None:
+        self._said = (frame.method.reply_code, frame.method.reply_text)
 
     def _on_ops(self) -> None:
         # Before the first is taken: what comes from now on wakes us again.
@@ -256,7 +263,11 @@ class Link:
             threading.Thread(target=self._restore_then, args=(connection,), daemon=True).start()
 
     def _restore_then(self, connection: SelectConnection) -> None:
-        self._restore()
+        try:
+            self._restore()
+        except Exception as error:
+            # Whoever waits for the connection must not wait for a thread that has ended.
+            log.error("what was declared is not declared again: %r", error, exc_info=error)
         try:
             self.call(lambda: self._on_restored(connection))
         except OvertakeError:
@@ -266,7 +277,9 @@ class Link:
         if connection is not self._connection or self._is_closing:
             return  # It was lost meanwhile.
         self._is_up = True
+        self.why = None
         self._waits = waits()
+        self._refusals.end()
         for part in tuple(self._parts):
             part.on_up(connection)
         first, self._first = self._first, None
@@ -276,26 +289,28 @@ class Link:
             first.give(None)
 
     def _on_open_error(self, _: Any, error: BaseException | str) -> None:
-        refusal = self._refusal(error)
+        self.why = refusal = self._refusal(error)
         if self._first is not None:
             self._ended = refusal
             self._stop()
             self._first.give(refusal)
         elif self._is_closing:
             self._stop()
-        elif isinstance(refusal, LoginRefused):
-            self._ended = refusal  # It would be refused again; whoever waits is told.
+        elif not isinstance(refusal, LoginRefused):
+            self._again(refusal)
+        elif (wait := self._refusals.wait(refusal)) is not None:
+            self._loop.call_later(wait, self._on_again)
+        else:
+            self._ended = refusal
             self._end_parts(refusal)
             self._stop()
-        else:
-            self._again(refusal)
 
     def _on_closed(self, _: Any, error: BaseException) -> None:
         self._connection, self._is_up = None, False
         if self._is_closing:
             self._stop()
             return
-        why = lost(self._address.where, error)
+        self.why = why = lost(self._address.where, error)
         for part in tuple(self._parts):
             part.on_down(why)
         self._again(why)
@@ -326,13 +341,12 @@ class Link:
             part.on_end(error)
 
     def _refusal(self, error: BaseException | str) -> OvertakeError:
-        """Why there is no connection, in our words."""
+        """Why there is no connection, in our words. Only a word of the broker is a refusal: a cut connection is none."""
         causes = list(_causes(error))
-        if any(isinstance(cause, _LOGIN) for cause in causes):
-            return login_refused(self._address.user, self._address.where)
-        for cause in causes:
-            if isinstance(cause, ConnectionClosedByBroker) and cause.reply_code != _FORCED:
-                return refused_over_amqp(cause.reply_code, cause.reply_text)
+        if self._said is not None:
+            return not_opened(*self._said, self._address.user, self._address.where)
+        if isinstance(causes[-1], AuthenticationError):
+            return login_refused(self._address.user, self._address.where, "it offers no way to log in like this")
         return not_there(self._address.where, causes[-1])
 
 
@@ -341,12 +355,6 @@ def _causes(error: Any) -> Iterator[Any]:
     while error is not None:
         yield error
         error = (getattr(error, "exceptions", None) or [getattr(error, "exception", None)])[-1]
-
-
-_LOGIN = (AuthenticationError, ProbableAuthenticationError, ProbableAccessDeniedError)
-
-#: Somebody closed the connection by force, or the broker ends: neither is our fault.
-_FORCED = 320
 
 
 class _Answer:

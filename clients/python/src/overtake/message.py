@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypedDict
 
+from .durations import Duration, milliseconds
 from .priority import resolved
 from .wire import ID_HEADER, KEY_HEADER, PRIORITY_HEADER, has_room
 
@@ -25,8 +26,8 @@ class Message:
     """Else the scope's, else none. An explicit 0 is explicit."""
     headers: Mapping[str, Any] | None = None
     """What travels beside the body."""
-    ttl_ms: int | None = None
-    """How long it lives, ms."""
+    ttl_ms: Duration | None = None
+    """How long it lives: ms, or with a unit as in `"5m"`, or a `timedelta`."""
     id: str | None = None
     """Its name: while one of that name waits in the queue, another is confirmed and not stored."""
     key: str | None = None
@@ -39,8 +40,8 @@ class Message:
     """The media type of the body."""
     kind: str | None = None
     """What it is, for whoever reads it (AMQP's property `type`)."""
-    delay_ms: int | None = None
-    """For an exchange that delays: how long, ms (the header `x-delay`)."""
+    delay_ms: Duration | None = None
+    """For an exchange that delays: how long, as in `ttl_ms` (the header `x-delay`)."""
     user_id: str | None = None
     """Who says so; the broker checks it."""
     mandatory: bool | None = None
@@ -86,11 +87,11 @@ def encoded(message: Message) -> tuple[bytes, Properties]:
     if message.key is not None:
         headers[KEY_HEADER] = message.key
     if message.delay_ms is not None:
-        headers["x-delay"] = message.delay_ms
+        headers["x-delay"] = milliseconds(message.delay_ms, "delay_ms")
     if headers:
         properties["headers"] = headers
     if message.ttl_ms is not None:
-        properties["expiration"] = str(message.ttl_ms)
+        properties["expiration"] = str(milliseconds(message.ttl_ms, "ttl_ms"))
     if message.correlation_id is not None:
         properties["correlation_id"] = message.correlation_id
     if message.reply_to is not None:

@@ -120,7 +120,7 @@ class Publisher:
         if not is_in_time:
             assert timeout is not None
             self._link.call(lambda: self._on_given_up(publishes))
-            raise timed_out("publishing", timeout)
+            raise timed_out("publishing", timeout, self._link.why)
         failed = [(at, publish.error) for at, publish in enumerate(publishes) if publish.error is not None]
         if failed:
             at, error = failed[0]

@@ -42,7 +42,7 @@ class Requests:
             answer = answers.get(timeout=timeout)
         except queue.Empty:
             assert timeout is not None
-            raise timed_out(f"the answer from {queue_name}", timeout) from None
+            raise timed_out(f"the answer from {queue_name}", timeout, self._link.why) from None
         finally:
             self._open.pop(correlation_id, None)
         if isinstance(answer, OvertakeError):

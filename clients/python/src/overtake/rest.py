@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from . import durations
 from .errors import LeaseOver, LoginRefused, OvertakeError, Refused
 
 #: A lease that is asked for may be waited for so long, ms; who waits longer asks again.
@@ -34,7 +35,7 @@ def name(text: str) -> str:
 
 def queue_settings(queue: str, settings: dict[str, Any]) -> Call:
     """Makes a queue, or changes it."""
-    return Call("PUT", f"/v1/queues/{name(queue)}", settings)
+    return Call("PUT", f"/v1/queues/{name(queue)}", durations.settings(settings))
 
 
 def queue(queue: str) -> Call:
@@ -49,7 +50,7 @@ def delete_queue(queue: str) -> Call:
 
 def exchange_settings(exchange: str, kind: str, settings: dict[str, Any]) -> Call:
     """Makes an exchange."""
-    return Call("PUT", f"/v1/exchanges/{name(exchange)}", {"kind": kind, **settings})
+    return Call("PUT", f"/v1/exchanges/{name(exchange)}", {"kind": kind, **durations.settings(settings)})
 
 
 def exchange(exchange: str) -> Call:

@@ -74,7 +74,7 @@ impl Client {
         match self.stage {
             Stage::Over => {}
             Stage::Greeting => self.finish(Ending::HungUp(Moment::Greeting)),
-            Stage::LoggingIn => self.finish(Ending::LoginRefused { text: String::new() }),
+            Stage::LoggingIn => self.finish(Ending::HungUp(Moment::LoggingIn)),
             Stage::Opening => self.finish(Ending::HungUp(Moment::Opening)),
             Stage::Running => self.finish(Ending::HungUp(Moment::Open)),
             Stage::Closing => self.finish(Ending::Asked),

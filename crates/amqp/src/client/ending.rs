@@ -5,7 +5,7 @@ use std::fmt;
 use crate::frame::PROTOCOL_HEADER;
 use crate::reply::ReplyCode;
 
-/// Why a connection is over, and whether trying again may help. `Display` says it to people.
+/// Why a connection is over. [`Ending::is_refusal`] says whether the server refused the login; `Display` says the reason to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It was asked for, and the server agreed, or was gone before it could.
@@ -17,7 +17,7 @@ pub enum Ending {
         /// Why, for people.
         text: String,
     },
-    /// The login was refused. An empty text: the server hung up after it, as old ones do (1.4.3).
+    /// The server said that the login is refused. A server that only hangs up has said nothing: that is [`Ending::HungUp`].
     LoginRefused {
         /// What the server says.
         text: String,
@@ -51,6 +51,8 @@ pub enum Ending {
 pub enum Moment {
     /// The server had said nothing.
     Greeting,
+    /// The login was sent, and the server had not answered it.
+    LoggingIn,
     /// It was logged in, and the virtual host was asked for.
     Opening,
     /// It was open.
@@ -58,22 +60,24 @@ pub enum Moment {
 }
 
 impl Ending {
-    /// Whether the same will happen again until somebody changes something: user, virtual host, address. A server that hangs up at
-    /// the login means that, as far as can be told.
+    /// Whether the server said no to the user, the mechanism or the virtual host while the connection was made. The same login is refused until somebody
+    /// changes one of them. A server that hangs up without a word has refused nothing: it may be stopping, or a proxy in front of it.
     #[must_use]
-    pub fn is_lasting(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         match self {
-            Self::LoginRefused { .. }
-            | Self::NoMechanism { .. }
-            | Self::OtherVersion(_)
-            | Self::OtherProtocol
-            | Self::HungUp(Moment::Opening) => true,
+            Self::LoginRefused { .. } | Self::NoMechanism { .. } => true,
             Self::Server { code, .. } => {
                 [ReplyCode::NotAllowed, ReplyCode::AccessRefused, ReplyCode::InvalidPath]
                     .iter()
-                    .any(|lasting| lasting.code() == *code)
+                    .any(|refusal| refusal.code() == *code)
             }
-            Self::Asked | Self::Violation { .. } | Self::Silent | Self::Late | Self::HungUp(_) => false,
+            Self::Asked
+            | Self::OtherVersion(_)
+            | Self::OtherProtocol
+            | Self::Violation { .. }
+            | Self::Silent
+            | Self::Late
+            | Self::HungUp(_) => false,
         }
     }
 }
@@ -83,9 +87,6 @@ impl fmt::Display for Ending {
         match self {
             Self::Asked => f.write_str("it was closed as asked"),
             Self::Server { code, text } => write!(f, "the server closed the connection: {code} {text}"),
-            Self::LoginRefused { text } if text.is_empty() => {
-                f.write_str("the server hung up after the login: user name or password are wrong")
-            }
             Self::LoginRefused { text } => write!(f, "the server refused the login: {text}"),
             Self::NoMechanism { offered } => {
                 write!(f, "the server lets nobody log in like this, only with: {offered}")
@@ -107,9 +108,12 @@ impl fmt::Display for Ending {
             Self::HungUp(Moment::Greeting) => f.write_str(
                 "the server hung up before it said anything: it may expect TLS, or let nobody in now",
             ),
-            Self::HungUp(Moment::Opening) => {
-                f.write_str("the server hung up when the virtual host was asked for: the user may not use it")
-            }
+            Self::HungUp(Moment::LoggingIn) => f.write_str(
+                "the server hung up after the login and did not say why: it may be stopping, or not know the user",
+            ),
+            Self::HungUp(Moment::Opening) => f.write_str(
+                "the server hung up when the virtual host was asked for and did not say why: it may be stopping",
+            ),
             Self::HungUp(Moment::Open) => f.write_str("the server hung up"),
         }
     }

@@ -147,21 +147,25 @@ impl Connection {
             self.say(0, Tune { channel_max, frame_max, heartbeat: heartbeat_s });
             self.stage = Stage::TuneOk;
         } else {
-            self.refuse_login("the log of the broker says why");
+            let text = format!("login refused ({}); the log of the broker says why", self.mechanism);
+            self.end_login(ReplyCode::AccessRefused, &text);
         }
     }
 
-    /// What came of [`Ask::Login`] when it was not looked at: why, for the client.
+    /// The broker could not check the login: why, for the client. The reply code is RESOURCE_ERROR and not ACCESS_REFUSED, so that a client can tell a login to
+    /// try again in a second from a wrong password.
     pub fn not_logged_in(&mut self, why: &str) {
         if self.stage == Stage::LoggingIn {
-            self.refuse_login(why);
+            self.end_login(
+                ReplyCode::ResourceError,
+                &format!("login not checked ({}); {why}", self.mechanism),
+            );
         }
     }
 
-    fn refuse_login(&mut self, why: &str) {
+    fn end_login(&mut self, code: ReplyCode, text: &str) {
         if self.understands.failure_close {
-            let text = format!("login refused ({}); {why}", self.mechanism);
-            self.end(Violation::of(ReplyCode::AccessRefused, text));
+            self.end(Violation::of(code, text));
         } else {
             // Older clients know by the closed socket (1.4.3).
             self.stage = Stage::Over;

@@ -115,9 +115,9 @@ fn a_server_that_hangs_up_says_why_by_when_it_does() {
     };
     check(&[], "before it said anything");
     let mut script: Vec<Method<'_>> = vec![start(b"PLAIN").into()];
-    check(&script, "user name or password are wrong");
+    check(&script, "after the login and did not say why");
     script.push(TUNE.into());
-    check(&script, "the user may not use it");
+    check(&script, "when the virtual host was asked for and did not say why");
     script.push(connection::OpenOk { known_hosts: text("") }.into());
     check(&script, "the server hung up");
 }

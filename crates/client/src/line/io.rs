@@ -48,16 +48,19 @@ struct Wire {
 }
 
 /// Keeps a connection until nobody wants one. The first one that opens, or does not, is told.
+///
+/// Once it was logged in, the client tries again whatever ends a connection: a refused login after [`Way::login_retry`], everything else after the backoff.
 pub(super) async fn run(shared: Arc<Shared>, way: Way, opened: oneshot::Sender<Result<(), Error>>) {
     let clock = Clock(Instant::now());
     let mut opened = Some(opened);
     let mut backoff = BACKOFF;
+    let mut was_refused = false;
     let why = loop {
         let lost = match begin(clock, &way).await {
             Err(error) => error,
             Ok((amqp, mut wire)) => {
                 shared.with(|state| state.begin(amqp));
-                backoff = BACKOFF;
+                (backoff, was_refused) = (BACKOFF, false);
                 if let Some(opened) = opened.take() {
                     // Who does not wait any more drops the line, too.
                     let _ = opened.send(Ok(()));
@@ -73,15 +76,31 @@ pub(super) async fn run(shared: Arc<Shared>, way: Way, opened: oneshot::Sender<R
         if shared.lock().is_closing {
             break Error::Closed;
         }
-        if matches!(lost, Error::LoginRefused(_) | Error::Invalid(_)) {
-            tracing::error!(why = %lost, "no connection will be tried again");
-            break lost;
-        }
-        tracing::warn!(why = %lost, again_in_ms = backoff.as_millis() as u64, "the connection is lost");
-        if pause(&shared, backoff).await {
+        let wait = match (&lost, way.login_retry) {
+            (Error::Invalid(_), _) | (Error::LoginRefused(_), None) => {
+                tracing::error!(why = %lost, "the client ends: no connection is tried again");
+                break lost;
+            }
+            (Error::LoginRefused(_), Some(every)) => {
+                let again_in_ms = every.as_millis() as u64;
+                match std::mem::replace(&mut was_refused, true) {
+                    false => {
+                        tracing::error!(why = %lost, again_in_ms, "the login is refused now; it is tried again")
+                    }
+                    true => tracing::warn!(why = %lost, again_in_ms, "the login is still refused"),
+                }
+                every
+            }
+            _ => {
+                let wait = backoff;
+                backoff = (backoff * 2).min(BACKOFF_MAX);
+                tracing::warn!(why = %lost, again_in_ms = wait.as_millis() as u64, "the connection is lost");
+                wait
+            }
+        };
+        if pause(&shared, wait).await {
             break Error::Closed;
         }
-        backoff = (backoff * 2).min(BACKOFF_MAX);
     };
     shared.with(|state| state.end(why));
     shared.room.close();
@@ -121,7 +140,7 @@ async fn begin(clock: Clock, way: &Way) -> Result<(Client, Wire), Error> {
         amqp.tick(clock.now());
         for event in amqp.take_events() {
             if let Event::Closed(ending) = event {
-                return Err(of_ending(&ending));
+                return Err(unopened(&ending));
             }
         }
     }
@@ -175,7 +194,7 @@ async fn carry(shared: &Shared, clock: Clock, wire: &mut Wire) -> Error {
         });
         if let Some(ending) = ending {
             finish(shared, wire).await;
-            return of_ending(&ending);
+            return lost(&ending);
         }
     }
 }
@@ -208,10 +227,15 @@ async fn finish(shared: &Shared, wire: &mut Wire) {
     }
 }
 
-fn of_ending(ending: &Ending) -> Error {
+/// Why a connection was not opened.
+fn unopened(ending: &Ending) -> Error {
+    if ending.is_refusal() { Error::LoginRefused(ending.to_string()) } else { lost(ending) }
+}
+
+/// Why a connection that was open is over. Only the next login tells whether the server still lets this user in, so no ending is a refusal here.
+fn lost(ending: &Ending) -> Error {
     match ending {
         Ending::Asked => Error::Closed,
-        ending if ending.is_lasting() => Error::LoginRefused(ending.to_string()),
         ending => Error::ConnectionLost(ending.to_string()),
     }
 }

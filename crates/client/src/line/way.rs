@@ -21,6 +21,8 @@ pub(crate) struct Way {
     pub(crate) options: ClientOptions,
     /// How long a connection may take until it is open.
     pub(crate) patience: Duration,
+    /// When a login that is refused later is tried again; `None`: never.
+    pub(crate) login_retry: Option<Duration>,
     /// What is declared again after each loss.
     pub(crate) topology: Arc<Topology>,
 }

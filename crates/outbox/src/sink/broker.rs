@@ -64,7 +64,8 @@ impl BrokerSink {
     /// Rows become messages of the broker that is there.
     #[must_use]
     pub fn new(options: ConnectOptions, settings: BrokerSettings) -> Self {
-        Self { options, settings, client: None }
+        // The relay itself connects again, and says why it could not.
+        Self { options: options.login_retry(None), settings, client: None }
     }
 
     async fn publish_all(&mut self, rows: &[&Row], until: Instant) -> Vec<Outcome> {

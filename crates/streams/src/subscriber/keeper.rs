@@ -15,27 +15,36 @@ const SOON: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let turn = shared.options.claim_idle / 3;
-    let mut wait = turn;
+    let (mut wait, mut is_told) = (turn, false);
     loop {
         tokio::time::sleep(wait).await;
-        wait = match keep(&shared).await {
-            Ok(()) => turn,
+        (wait, is_told) = match keep(&shared).await {
+            Ok(()) => (turn, false),
             Err(why) => {
-                tracing::warn!(%why, "the server does not hear what is being worked on");
-                turn.min(SOON)
+                if !is_told {
+                    tracing::warn!(%why, "the server does not hear what is being worked on");
+                }
+                (turn.min(SOON), true)
             }
         };
     }
 }
 
 async fn keep(shared: &Shared) -> Result<(), String> {
-    let options = &shared.options;
+    let (options, mut declined) = (&shared.options, Ok(()));
     for &lane in options.lanes.all() {
         let (stream, ids) = (shared.stream(lane), shared.held().ids(lane));
         for some in ids.chunks(PAGE) {
             let keep = scripts::keep(&stream, &options.group, &options.consumer, some);
-            let answer = shared.settling.ask(&keep).await?.map_err(|fault| fault.to_string())?;
-            let Value::Array(gone) = answer else { continue };
+            let gone = match shared.settling.ask(&keep).await? {
+                Ok(Value::Array(gone)) => gone,
+                Ok(_) => continue,
+                // A fault of one lane must not keep the other lane's entries from being kept.
+                Err(fault) => {
+                    declined = declined.and(Err(format!("{stream}: {fault}")));
+                    break;
+                }
+            };
             for id in gone {
                 // It may have been settled meanwhile, which is the same.
                 if let Value::BulkString(id) = id {
@@ -44,5 +53,5 @@ async fn keep(shared: &Shared) -> Result<(), String> {
             }
         }
     }
-    Ok(())
+    declined
 }

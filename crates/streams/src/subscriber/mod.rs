@@ -77,9 +77,15 @@ struct Shared {
     changed: Notify,
     /// What the server calls the connection that reads; 0 where it does not say.
     reads_as: AtomicI64,
+    /// Of each lane: why it is not read for now.
+    broken: Mutex<[Option<String>; 2]>,
 }
 
 impl Shared {
+    fn tell_broken(&self, broken: [Option<String>; 2]) {
+        *self.broken.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = broken;
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -160,6 +166,7 @@ impl Subscriber {
             held: Mutex::default(),
             changed: Notify::new(),
             reads_as: AtomicI64::new(0),
+            broken: Mutex::default(),
         });
         let mut reader = Reader::new(server.clone(), Arc::clone(&shared));
         reader.begin().await?;
@@ -174,11 +181,19 @@ impl Subscriber {
         &self.running.shared.options
     }
 
+    /// Why one of the lanes is not read for now, if that is so: the server declines it, such as where its key is no stream. The other lane goes on, and this one is
+    /// looked at again every 30 s.
+    #[must_use]
+    pub fn broken(&self) -> Option<String> {
+        let broken = self.running.shared.broken.lock();
+        broken.unwrap_or_else(std::sync::PoisonError::into_inner).iter().flatten().next().cloned()
+    }
+
     /// The next entry, waited for as long as it takes; a connection that is lost comes again meanwhile. It is held until it is settled, and nobody takes it
     /// over as long as this process lives. May be given up while it waits: nothing is lost.
     ///
     /// # Errors
-    /// The server does not let us read, such as where the key is no stream. May be asked again.
+    /// The server does not let us read any lane, such as where the key is no stream. May be asked again.
     pub async fn next(&self) -> Result<Entry, String> {
         let (answer, answered) = oneshot::channel();
         let ended = || "the subscriber has ended".to_owned();
@@ -193,17 +208,23 @@ impl Subscriber {
     pub async fn ack(&self, entry: &Entry) -> Result<bool, String> {
         let mut ack = cmd("XACK");
         ack.arg(entry.stream()).arg(&self.running.shared.options.group).arg(entry.id());
-        let answer = self.running.shared.settling.ask_for(&ack, self.running.shared.patience()).await;
-        match answer {
+        let shared = &self.running.shared;
+        let why = match shared.settling.ask_for(&ack, shared.patience()).await {
             Ok(Ok(answer)) => {
-                self.running.shared.held().forget(entry.lane(), entry.id());
-                Ok(answer == Value::Int(1))
+                shared.held().forget(entry.lane(), entry.id());
+                return Ok(answer == Value::Int(1));
             }
             Ok(Err(fault)) => {
-                Err(format!("{} of {} is not acknowledged: {fault}", entry.id(), entry.stream()))
+                format!("{} of {} is not acknowledged: {fault}", entry.id(), entry.stream())
             }
-            Err(lost) => Err(lost),
+            Err(lost) => lost,
+        };
+        // An entry that stays out is kept from everybody for as long as this process lives.
+        if shared.held().is_out(entry.lane(), entry.id()) {
+            let later = Later { id: entry.id().to_owned(), attempts: entry.attempt(), doom: None };
+            shared.postpone(entry.lane(), later);
         }
+        Err(why)
     }
 
     /// It failed: it is tried again in its own lane, and after the last attempt it is a dead letter there.
@@ -247,7 +268,7 @@ impl Subscriber {
         // With its connection: else the server would still have a consumer that reads.
         drop(ended);
         let SubscribeOptions { lanes, group, consumer, claim_idle, .. } = &running.shared.options;
-        let shared = &running.shared;
+        let (shared, mut declined) = (&running.shared, Ok(()));
         for &lane in lanes.all() {
             let stream = shared.stream(lane);
             let given = shared.held().give_up(lane, Instant::now());
@@ -257,13 +278,15 @@ impl Subscriber {
                     let idle = claim_idle.saturating_sub(*until).as_millis();
                     hand_back.arg(id).arg(attempts).arg(u64::try_from(idle).unwrap_or(u64::MAX));
                 }
-                shared.settling.ask(&hand_back).await?.map_err(|fault| fault.to_string())?;
+                // A fault of one lane must not keep the other lane's entries from being given back.
+                let given = shared.settling.ask(&hand_back).await?.map(drop);
+                declined = declined.and(given.map_err(|fault| format!("{stream}: {fault}")));
             }
             let leave = scripts::leave(&stream, group, consumer);
             if let Err(fault) = shared.settling.ask(&leave).await? {
                 tracing::debug!(%fault, "a consumer cannot leave its group");
             }
         }
-        Ok(())
+        declined
     }
 }

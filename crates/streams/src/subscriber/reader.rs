@@ -10,8 +10,8 @@ use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::Shared;
 use super::held::{Doom, Later};
+use super::{Shared, SubscribeOptions};
 use crate::entry::Entry;
 use crate::lanes::Lane;
 use crate::link::{Backoff, PATIENCE};
@@ -26,6 +26,9 @@ const PAGE: usize = 1_000;
 const UNSETTLED_MAX: u64 = 10;
 /// How often it is looked for what others left, at most and at least.
 const CLAIM: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(30));
+
+/// A lane that the server does not let us read is looked at again after so long.
+const BROKEN: Duration = Duration::from_secs(30);
 
 /// Why there is no entry.
 enum Stop {
@@ -52,11 +55,15 @@ pub(super) struct Reader {
     /// Of each lane: where to go on with what others left, if there is more of it.
     left: [Option<String>; 2],
     claim_at: Instant,
+    /// Of each lane that the server does not let us read: when it is looked at again.
+    broken: [Option<Instant>; 2],
+    was_begun: bool,
 }
 
 impl Reader {
     pub(super) fn new(server: RedisServer, shared: Arc<Shared>) -> Self {
-        Self { server, shared, wire: None, blocked: None, left: [None, None], claim_at: Instant::now() }
+        let (left, broken, claim_at) = ([None, None], [None, None], Instant::now());
+        Self { server, shared, wire: None, blocked: None, left, claim_at, broken, was_begun: false }
     }
 
     /// Until nobody can want anything any more, and no read is under way.
@@ -110,11 +117,15 @@ impl Reader {
             if self.wire.is_none() {
                 self.begin_again().await?;
             }
+            if self.blocked.is_none() {
+                self.look_at_broken().await?;
+            }
             if let Some(entry) = self.of_lane(Lane::Primary).await? {
                 return Ok(Some(entry));
             }
             if self.blocked.is_none() {
-                if self.read_primary().await? {
+                let read = self.read_primary().await;
+                if self.unless_broken(Lane::Primary, read, false)? {
                     continue;
                 }
                 self.look_for_left().await?;
@@ -132,8 +143,48 @@ impl Reader {
         }
     }
 
+    /// Takes the result of something that concerns one lane. When the server declined it, the other lane goes on.
+    fn unless_broken<T>(&mut self, lane: Lane, done: Result<T, Stop>, otherwise: T) -> Result<T, Stop> {
+        let Err(Stop::Declined(why)) = done else { return done };
+        let was = self.broken[lane as usize].replace(Instant::now() + BROKEN);
+        if self.shared.options.lanes.all().iter().all(|&lane| self.broken[lane as usize].is_some()) {
+            self.broken = [None, None];
+            self.shared.tell_broken([None, None]);
+            return Err(Stop::Declined(why));
+        }
+        if was.is_none() {
+            tracing::error!(%why, "a lane is not read for now; the other lane is");
+        }
+        let mut told = [None, None];
+        told[lane as usize] = Some(why);
+        self.shared.tell_broken(told);
+        Ok(otherwise)
+    }
+
+    async fn look_at_broken(&mut self) -> Result<(), Stop> {
+        for &lane in self.shared.options.lanes.all() {
+            if self.broken[lane as usize].is_some_and(|at| at <= Instant::now()) {
+                let begun = self.begin_lane(lane).await;
+                self.unless_broken(lane, begun, ())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_broken(&self, lane: Lane) -> bool {
+        self.broken[lane as usize].is_some()
+    }
+
     /// What is here of a lane, or is due again.
     async fn of_lane(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
+        if self.is_broken(lane) {
+            return Ok(None);
+        }
+        let found = self.of_sound_lane(lane).await;
+        self.unless_broken(lane, found, None)
+    }
+
+    async fn of_sound_lane(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
         loop {
             if let Some(entry) = self.shared.held().take(lane) {
                 return Ok(Some(entry));
@@ -149,13 +200,38 @@ impl Reader {
 
     /// Whether there was something.
     async fn read_primary(&mut self) -> Result<bool, Stop> {
-        if !self.shared.held().has_room(Lane::Primary) {
+        if self.is_broken(Lane::Primary) || !self.shared.held().has_room(Lane::Primary) {
             return Ok(false);
         }
-        let options = &self.shared.options;
-        let command = self.read_new(&[Lane::Primary], options.batch, None);
-        let answer = ask(self.wire.as_ref(), &options.category, command).await?;
+        self.read_at_once(Lane::Primary).await
+    }
+
+    /// Reads new entries of one lane, without waiting.
+    async fn read_at_once(&mut self, lane: Lane) -> Result<bool, Stop> {
+        let command = self.read_new(&[lane], self.batch(lane), None);
+        let answer = ask(self.wire.as_ref(), &self.shared.stream(lane), command).await?;
         self.keep_new(answer).await
+    }
+
+    fn batch(&self, lane: Lane) -> u16 {
+        let options = &self.shared.options;
+        if lane == Lane::Primary { options.batch } else { options.batch_backfill }
+    }
+
+    /// Finds the lane for which one read of several lanes was declined.
+    async fn find_broken(&mut self, fault: &Fault) -> Result<(), Stop> {
+        let declined = stop(&self.shared.options.category, fault);
+        if !matches!(declined, Stop::Declined(_)) {
+            return Err(declined);
+        }
+        let before = self.broken;
+        for &lane in self.shared.options.lanes.all() {
+            if !self.is_broken(lane) {
+                let read = self.read_at_once(lane).await;
+                self.unless_broken(lane, read, false)?;
+            }
+        }
+        if self.broken == before { Err(declined) } else { Ok(()) }
     }
 
     /// A page of each lane, where there is time for that.
@@ -166,25 +242,30 @@ impl Reader {
             self.left = [Some("0-0".to_owned()), Some("0-0".to_owned())];
         }
         for &lane in options.lanes.all() {
-            let is_wanted = !self.shared.held().is_ready(lane) && self.shared.held().has_room(lane);
+            let is_wanted = !self.is_broken(lane)
+                && !self.shared.held().is_ready(lane)
+                && self.shared.held().has_room(lane);
             let Some(from) = self.left[lane as usize].clone().filter(|_| is_wanted) else { continue };
-            let batch = if lane == Lane::Primary { options.batch } else { options.batch_backfill };
-            let idle_ms = u64::try_from(options.claim_idle.as_millis()).unwrap_or(u64::MAX);
-            let stream = self.shared.stream(lane);
-            let claim =
-                scripts::claim(&stream, &options.group, &options.consumer, idle_ms, &from, batch.into());
-            let answer = ask(self.wire.as_ref(), &stream, claim).await?;
-            let Value::Array(parts) = answer else { continue };
-            let mut parts = parts.into_iter();
-            let next = parts.next().and_then(text).filter(|next| next != "0-0");
-            self.left[lane as usize] = next;
-            if let Some(Value::Array(all)) = parts.next() {
-                for (id, fields, count) in all.into_iter().filter_map(counted) {
-                    self.shared.take_in(lane, id, fields, count).await?;
-                }
-            }
+            let claimed = self.claim_left(lane, &from).await;
+            self.unless_broken(lane, claimed, ())?;
             if self.shared.held().is_ready(Lane::Primary) {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn claim_left(&mut self, lane: Lane, from: &str) -> Result<(), Stop> {
+        let (options, stream) = (&self.shared.options, self.shared.stream(lane));
+        let idle_ms = u64::try_from(options.claim_idle.as_millis()).unwrap_or(u64::MAX);
+        let SubscribeOptions { group, consumer, .. } = options;
+        let claim = scripts::claim(&stream, group, consumer, idle_ms, from, self.batch(lane).into());
+        let Value::Array(parts) = ask(self.wire.as_ref(), &stream, claim).await? else { return Ok(()) };
+        let mut parts = parts.into_iter();
+        self.left[lane as usize] = parts.next().and_then(text).filter(|next| next != "0-0");
+        if let Some(Value::Array(all)) = parts.next() {
+            for (id, fields, count) in all.into_iter().filter_map(counted) {
+                self.shared.take_in(lane, id, fields, count).await?;
             }
         }
         Ok(())
@@ -209,16 +290,24 @@ impl Reader {
                 () = due => return Ok(()),
                 () = shared.changed.notified() => return Ok(()),
             },
-            // Nothing more may be fetched until something is due, or settled.
+            // Nothing more may be fetched until something is due, or settled, or a lane is to be looked at again.
             None => tokio::select! {
                 () = due => return Ok(()),
                 () = shared.changed.notified() => return Ok(()),
+                () = tokio::time::sleep(self.until_broken()) => return Ok(()),
             },
         };
         self.blocked = None;
-        let answer = answer?.map_err(|fault| stop(&self.shared.options.category, &fault))?;
-        self.keep_new(answer).await?;
-        Ok(())
+        match answer? {
+            Ok(answer) => self.keep_new(answer).await.map(drop),
+            Err(fault) => self.find_broken(&fault).await,
+        }
+    }
+
+    /// How long until a lane is looked at again.
+    fn until_broken(&self) -> Duration {
+        let next = self.broken.iter().flatten().min();
+        next.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Begins to wait for both lanes.
@@ -226,13 +315,14 @@ impl Reader {
         let options = &self.shared.options;
         let lanes: Vec<Lane> = {
             let held = self.shared.held();
-            options.lanes.all().iter().copied().filter(|&lane| held.has_room(lane)).collect()
+            let may_be_read = |lane: &Lane| held.has_room(*lane) && !self.is_broken(*lane);
+            options.lanes.all().iter().copied().filter(may_be_read).collect()
         };
         let Some(wire) = self.wire.as_ref().filter(|_| !lanes.is_empty()) else { return };
         // There is more of what others left, or it is soon to be looked for.
-        let is_more = self.left.iter().any(Option::is_some);
+        let is_more = lanes.iter().any(|&lane| self.left[lane as usize].is_some());
         let until_claim = self.claim_at.saturating_duration_since(Instant::now());
-        let block = if is_more { CLAIM.0 } else { options.block.min(until_claim) };
+        let block = if is_more { CLAIM.0 } else { options.block.min(until_claim).min(self.until_broken()) };
         // 0 would be for ever.
         let block_ms = u64::try_from(block.as_millis()).unwrap_or(u64::MAX).max(1);
         // As much of either lane comes as is asked for of both.
@@ -286,8 +376,22 @@ impl Reader {
         let own = ask_plainly(self.wire.as_ref(), cmd("CLIENT").arg("ID").to_owned()).await?;
         self.shared.reads_as.store(number(own), Ordering::Relaxed);
         for &lane in self.shared.options.lanes.all() {
-            self.make_group(lane).await?;
-            self.recall(lane).await?;
+            let begun = self.begin_lane(lane).await;
+            match self.was_begun {
+                true => self.unless_broken(lane, begun, ())?,
+                false => begun?,
+            }
+        }
+        self.was_begun = true;
+        Ok(())
+    }
+
+    async fn begin_lane(&mut self, lane: Lane) -> Result<(), Stop> {
+        self.make_group(lane).await?;
+        self.recall(lane).await?;
+        if self.broken[lane as usize].take().is_some() {
+            self.shared.tell_broken([None, None]);
+            tracing::info!(stream = self.shared.stream(lane), "a lane can be read again");
         }
         Ok(())
     }
@@ -383,6 +487,8 @@ async fn ask(wire: Option<&Wire>, stream: &str, command: Cmd) -> Result<Value, S
 fn stop(stream: &str, fault: &Fault) -> Stop {
     match fault.code() {
         "NOGROUP" => Stop::NoGroup,
+        // As where no connection can be made for such a reason: somebody may be changing the password.
+        "NOAUTH" | "WRONGPASS" => Stop::Lost(fault.to_string()),
         _ if fault.is_busy() => Stop::Lost(fault.to_string()),
         // A read that waits ends so where its stream or group is deleted.
         "UNBLOCKED" => Stop::NoGroup,

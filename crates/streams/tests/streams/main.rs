@@ -1,5 +1,6 @@
 //! What is claimed of streams, with a Redis of the test's own.
 
+mod broken;
 mod dead_letters;
 mod failing;
 mod lag;

@@ -119,7 +119,8 @@ async fn a_key_that_is_no_stream_is_told() {
     let why = refused.err().expect("refused");
     assert!(why.contains("customer") && why.contains("WRONGTYPE"), "{why}");
     world.ask("DEL customer").await;
-    let subscriber = world.subscribe(options("c")).await;
+    // Later it is told where no lane is left that can be read.
+    let subscriber = world.subscribe(SubscribeOptions { lanes: Lanes::default(), ..options("c") }).await;
     world.ask("SET customer x").await;
     let why = subscriber.next().await.expect_err("no stream");
     assert!(why.contains("WRONGTYPE"), "{why}");

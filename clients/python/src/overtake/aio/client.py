@@ -13,6 +13,7 @@ from .. import rest, wire
 from ..address import Address
 from ..backoff import waits
 from ..delivery import Received
+from ..durations import Duration, milliseconds, seconds, whole_seconds
 from ..errors import OvertakeError, Refused, closed
 from ..message import Message
 from ..numbering import Numbering
@@ -49,9 +50,10 @@ class AsyncClient:
         tls: ssl.SSLContext | None = None,
         external: bool = False,
         name: str = "overtake-client",
-        heartbeat: int = 60,
-        timeout: float | None = 30.0,
-        connect_timeout: float = 10.0,
+        heartbeat: Duration = 60,
+        timeout: Duration | None = 30.0,
+        connect_timeout: Duration = 10.0,
+        login_retry: Duration | None = 30.0,
         exactly_once: bool = False,
         unconfirmed_max: int = 1000,
     ) -> None:
@@ -59,8 +61,13 @@ class AsyncClient:
 
         `http` is where the broker's HTTP is, by which queues are declared and messages leased: `http://host:15672` of the same host
         unless it is said, or `https://host:15671` with `amqps`. `tls` trusts and shows certificates; `external=True` logs in with
-        the one it shows. `name` is shown to people who look at the broker. `heartbeat` is in seconds, and so is `timeout`: so long
-        a method waits, reconnects included, before it raises `TimedOut`; None is for ever. `unconfirmed_max` bounds what `send` and
+        the one it shows. `name` is shown to people who look at the broker.
+
+        Durations are text with a unit, such as `"250ms"` or `"1h30m"`, a `timedelta`, or a number: of seconds here, of milliseconds
+        in arguments whose names end with `_ms`. `timeout` is how long a method waits, reconnects included, before it raises
+        `TimedOut`; None is for ever. `connect_timeout` bounds one attempt to connect, and `heartbeat` is in whole seconds. Once it
+        was logged in, a login that the broker refuses is tried again after `login_retry`; None: the refusal ends the client, and
+        whoever waits hears `LoginRefused`. A first login that is refused is always raised at once. `unconfirmed_max` bounds what `send` and
         `publish_all` have on their way.
         """
         self._address = Address.parse(url, http)
@@ -69,9 +76,10 @@ class AsyncClient:
         self._tls = tls
         self._name = name
         self._external = external
-        self._heartbeat = heartbeat
-        self._timeout = timeout
-        self._connect_timeout = connect_timeout
+        self._heartbeat = whole_seconds(heartbeat, "heartbeat")
+        self._timeout = seconds(timeout, "timeout")
+        self._connect_timeout = seconds(connect_timeout, "connect_timeout")
+        self._login_retry = seconds(login_retry, "login_retry")
         self._topology = Topology()
         self._numbering = Numbering() if exactly_once else None
         self._unconfirmed_max = unconfirmed_max
@@ -87,6 +95,7 @@ class AsyncClient:
             heartbeat=self._heartbeat,
             external=self._external,
             connect_timeout=self._connect_timeout,
+            login_retry=self._login_retry,
             restore=self._restore,
         )
         try:
@@ -94,7 +103,7 @@ class AsyncClient:
         except BaseException:
             await http.close()
             raise
-        publisher = Publisher(timeout=self._timeout, numbering=self._numbering)
+        publisher = Publisher(link, timeout=self._timeout, numbering=self._numbering)
         self._open = _Open(http, link, publisher, self._unconfirmed_max)
         await link.attach(publisher)
 
@@ -145,14 +154,14 @@ class AsyncClient:
         priority: int | None = None,
         exchange: str = "",
         headers: Mapping[str, Any] | None = None,
-        ttl_ms: int | None = None,
+        ttl_ms: Duration | None = None,
         id: str | None = None,  # noqa: A002 - the word for it, in every interface
         key: str | None = None,
         correlation_id: str | None = None,
         reply_to: str | None = None,
         content_type: str | None = None,
         kind: str | None = None,
-        delay_ms: int | None = None,
+        delay_ms: Duration | None = None,
         user_id: str | None = None,
         mandatory: bool | None = None,
     ) -> None:
@@ -254,7 +263,8 @@ class AsyncClient:
         """Has each message of a queue handled, `concurrency` at a time, in a scope of its priority.
 
         What the handler returns from is acked; if it returns bytes or str, they go to whoever asked. `Reject` rejects; any other
-        exception nacks, and is logged. The window is `concurrency` unless it is said. It goes on until it is stopped.
+        exception nacks, and is logged; `SystemExit`, `KeyboardInterrupt` and their like end the handling, too, and are raised when its
+        scope is left. The window is `concurrency` unless it is said. It goes on until it is stopped.
         """
         consumer = self.consume(queue, window or concurrency, urgent_credit=urgent_credit)
         return AsyncHandling(consumer, handler, concurrency)
@@ -264,22 +274,25 @@ class AsyncClient:
         queue: str,
         max: int = 1,  # noqa: A002
         *,
-        wait_ms: int = 0,
-        lease_ms: int = 30_000,
+        wait_ms: Duration = 0,
+        lease_ms: Duration = 30_000,
     ) -> list[AsyncLease]:
         """Leases messages over HTTP: at once what is there, else the first that comes within `wait_ms`; none if none came.
+
+        A number is in milliseconds.
 
         A lease is extended by itself until it is settled, or this client is closed. `lease_ms` is how long it would last without:
         so long a message waits for others if this process dies.
         """
-        up, left_ms = self._up, wait_ms
+        up, left_ms = self._up, milliseconds(wait_ms, "wait_ms")
+        length_ms = milliseconds(lease_ms, "lease_ms")
         while True:
             now_ms = min(left_ms, rest.WAIT_MS_MAX)
-            answer = await up.http.ask(rest.leases(queue, max, now_ms, lease_ms, self._name), now_ms / 1000)
+            answer = await up.http.ask(rest.leases(queue, max, now_ms, length_ms, self._name), now_ms / 1000)
             left_ms -= now_ms
             if answer["messages"] or left_ms <= 0:
                 break
-        leases = [AsyncLease(up.http, up.keeper, queue, lease_ms, each) for each in answer["messages"]]
+        leases = [AsyncLease(up.http, up.keeper, queue, length_ms, each) for each in answer["messages"]]
         up.keeper.hold(leases)
         return leases
 
@@ -288,21 +301,23 @@ class AsyncClient:
         queue: str,
         body: bytes | str,
         *,
-        timeout: float | None = None,
+        timeout: Duration | None = None,
         priority: int | None = None,
         exchange: str = "",
         headers: Mapping[str, Any] | None = None,
-        ttl_ms: int | None = None,
+        ttl_ms: Duration | None = None,
         key: str | None = None,
         content_type: str | None = None,
     ) -> AsyncDelivery:
-        """Asks, and returns the answer. After `timeout` seconds without one, else the client's: `TimedOut`."""
+        """Asks, and returns the answer. After `timeout` (a number is in seconds) without one, else the client's: `TimedOut`."""
         up = self._up
         if up.requests is None:
-            up.requests = Requests(self._reply, timeout=self._timeout)
+            up.requests = Requests(up.link, self._reply, timeout=self._timeout)
             await up.link.attach(up.requests)
         message = Message(body, priority=priority, headers=headers, ttl_ms=ttl_ms, key=key, content_type=content_type)
-        return await up.requests.ask(queue, message, exchange, self._timeout if timeout is None else timeout)
+        return await up.requests.ask(
+            queue, message, exchange, self._timeout if timeout is None else seconds(timeout, "timeout")
+        )
 
     async def close(self) -> None:
         """Closes it: consumers end, and what is not settled is put back."""

@@ -19,7 +19,7 @@ from aiormq.abc import DeliveredMessage
 from pamqp.commands import Basic
 
 from ..delivery import Received
-from ..errors import OvertakeError, Refused
+from ..errors import OvertakeError, cancelled_by_broker
 from ..handling import Ending
 from .link import Link, channel_refusal, open_channel
 
@@ -49,6 +49,11 @@ class AsyncDelivery(Received):
         self._channel = message.channel
         self._tag = delivery.delivery_tag
         self._consumer: Any = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it was settled here, or needs not to be."""
+        return self._tag is None
 
     async def ack(self) -> None:
         """The work is done: the message is settled."""
@@ -120,12 +125,16 @@ class Subscription:
         if self.channel is not None and self._tag is not None:
             self._run(self._cancel(self.channel, self._tag))
 
+    async def stopped(self) -> None:
+        """Waits until the broker has been told what it was to be told."""
+        others = [task for task in self._tasks if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
+
     async def close(self) -> None:
         """Ends it, and what is not settled is put back."""
         self.end(None)
         # Acks that are on their way go before.
-        others = [task for task in self._tasks if task is not asyncio.current_task()]
-        await asyncio.gather(*others, return_exceptions=True)
+        await self.stopped()
         kept, self._kept = self._kept, None
         if kept is not None and not kept.is_closed:
             await kept.close()
@@ -182,7 +191,7 @@ class Subscription:
         self.inbox.put_nowait(message)
 
     def _on_cancelled(self, _: object) -> None:
-        self.end(Refused(404, f"the broker ended the consumer of {self.queue}", "declare the queue, and consume again"))
+        self.end(cancelled_by_broker(self.queue))
 
     def _on_channel_closed(self, channel: Underlay, error: BaseException | None) -> None:
         refusal = channel_refusal(error)
@@ -207,6 +216,11 @@ class AsyncConsumer:
         self._reply = reply
         self._finalizer = weakref.finalize(self, subscription.close_soon)
         self._finalizer.atexit = False
+
+    @property
+    def queue(self) -> str:
+        """The queue it consumes from."""
+        return self._subscription.queue
 
     def __aiter__(self) -> Self:
         return self
@@ -234,6 +248,10 @@ class AsyncConsumer:
     def stop(self) -> None:
         """Takes nothing more. What is in hand may be settled; the iterator ends, and what nobody took is put back by `close`."""
         self._subscription.stop()
+
+    async def stopped(self) -> None:
+        """Waits until the broker has heard of `stop`."""
+        await self._subscription.stopped()
 
     async def close(self) -> None:
         """Ends it, and returns once the broker has heard. What is not settled is put back."""

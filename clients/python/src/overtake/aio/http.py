@@ -39,7 +39,11 @@ class Http:
             raise timed_out(f"{call.method} {call.path}", timeout or 0) from error
         except httpx2.TransportError as error:
             raise not_there(self._address.http, error) from error
-        answer = response.json() if "json" in response.headers.get("content-type", "") else None
+        try:
+            answer = response.json() if "json" in response.headers.get("content-type", "") else None
+        except ValueError as error:
+            # A proxy may answer in the broker's place.
+            raise not_there(self._address.http, f"the answer is no JSON: {error}") from error
         if response.is_error:
             raise problem(response.status_code, answer, self._address.user)
         return answer

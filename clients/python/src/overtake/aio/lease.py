@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from .. import rest
+from ..durations import Duration, milliseconds
 from ..errors import LeaseOver, OvertakeError, Refused
 from ..handling import Reject, log
 from ..leased import Keeping, Leased
@@ -35,9 +36,9 @@ class AsyncLease(Leased):
         """The work is done: the message is settled."""
         await self._settle("ack")
 
-    async def nack(self, delay_ms: int | None = None) -> None:
-        """The work failed: it is put back after `delay_ms`, else after the queue's backoff."""
-        await self._settle("nack", delay_ms)
+    async def nack(self, delay_ms: Duration | None = None) -> None:
+        """The work failed: it is put back after `delay_ms`, else after the queue's backoff. A number is in milliseconds."""
+        await self._settle("nack", milliseconds(delay_ms, "delay_ms"))
 
     async def reject(self) -> None:
         """It will never do: it is dead-lettered."""
@@ -47,16 +48,17 @@ class AsyncLease(Leased):
         """Nothing was done: it is put back at once, and that is no failure."""
         await self._settle("release")
 
-    async def extend(self, lease_ms: int) -> None:
-        """The lease ends so much after now, and after each further extension."""
+    async def extend(self, lease_ms: Duration) -> None:
+        """The lease ends so much after now, and after each further extension. A number is in milliseconds."""
+        length_ms = milliseconds(lease_ms, "lease_ms")
         self.check_held()
         try:
-            await self._http.ask(rest.extend(self.queue, [self.receipt], lease_ms))
+            await self._http.ask(rest.extend(self.queue, [self.receipt], length_ms))
         except LeaseOver:
             self.is_over = True
             self._keeper.drop(self)
             raise
-        self.lease_ms = lease_ms
+        self.lease_ms = length_ms
         self._keeper.drop(self)
         self._keeper.hold([self])
 
@@ -83,11 +85,17 @@ class AsyncLease(Leased):
         self._scope.__exit__(None, None, None)
         if self.is_settled:
             return
-        if error is None:
-            await self.ack()
-            return
-        with contextlib.suppress(OvertakeError):
-            await self._settle("reject" if isinstance(error, Reject) else "nack")
+        try:
+            if error is None:
+                await self.ack()
+                return
+            try:
+                await self._settle("reject" if isinstance(error, Reject) else "nack")
+            except OvertakeError as unsettled:
+                log.warning("a lease of %s ends by itself, since it could not be put back: %s", self.queue, unsettled)
+        finally:
+            # Settled or not, nobody works on it any more.
+            self._keeper.drop(self)
 
 
 class Keeper:
@@ -122,6 +130,7 @@ class Keeper:
             self._changed.clear()
             for leases in self._keeping.due(loop.time()):
                 await self._extend(leases)
+                del leases  # Who waits here for the next ones must not hold these.
             at = self._keeping.next()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(at):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import traceback
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -23,13 +24,17 @@ from aiormq.exceptions import (
     ChannelLockedResource,
     ChannelNotFoundEntity,
     ChannelPreconditionFailed,
+    ConnectionClosed,
     ConnectionNotAllowed,
+    InvalidFrameError,
     ProbableAuthenticationError,
 )
+from pamqp import commands as spec
 
+from .. import decoding as _decoding  # noqa: F401 - before anything is read
 from ..address import Address
-from ..backoff import waits
-from ..errors import LoginRefused, OvertakeError, closed, login_refused, not_there, refused_over_amqp
+from ..backoff import Refusals, waits
+from ..errors import LoginRefused, OvertakeError, closed, login_refused, not_opened, not_there, refused_over_amqp
 from ..errors import lost as lost_at
 
 log = logging.getLogger("overtake")
@@ -60,6 +65,7 @@ class Link:
         heartbeat: int,
         external: bool,
         connect_timeout: float,
+        login_retry: float | None,
         restore: Callable[[], Awaitable[None]],
     ) -> None:
         self._address = address
@@ -67,10 +73,13 @@ class Link:
         self._tls = tls
         self._connect_timeout = connect_timeout
         self._restore = restore
+        self._refusals = Refusals(address.where, login_retry)
         self._parts: list[Part] = []
         self._connection: AbstractConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self.ended: OvertakeError | None = None
+        self.why: OvertakeError | None = None
+        """Why there is no connection now; None while there is one."""
 
     async def start(self) -> None:
         """Connects. A first attempt that fails is an error; later ones are repeated."""
@@ -110,25 +119,32 @@ class Link:
         try:
             await self._keep_on(connection, lost)
         except LoginRefused as error:
-            self.ended = error  # It would be refused again; whoever waits is told.
+            self.ended = error  # It is not tried again; whoever waits is told.
             parts, self._parts = self._parts, []
             for part in parts:
                 part.on_end(error)
 
     async def _keep_on(self, connection: AbstractConnection, lost: asyncio.Future[BaseException | None]) -> None:
         while True:
-            why = lost_at(self._address.where, await lost)
+            self.why = why = lost_at(self._address.where, await lost)
             self._connection = None
             for part in tuple(self._parts):
                 part.on_down(why)
             with contextlib.suppress(Exception):
                 await connection.close()
             connection, lost = await self._connect_again(why)
-            await self._restore()
-            self._connection = connection
-            for part in tuple(self._parts):
-                await self._tell_up(part, connection)
-            log.info("connected again to %s", self._address.where)
+            try:
+                await self._restore()
+                self._connection = connection
+                for part in tuple(self._parts):
+                    await self._tell_up(part, connection)
+            except Exception as error:
+                # The task that connects again must not end: it closes this connection and makes another.
+                log.error("the connection to %s is made again: %r", self._address.where, error, exc_info=error)
+                with contextlib.suppress(Exception):
+                    await connection.close()
+            else:
+                log.info("connected again to %s", self._address.where)
 
     async def _tell_up(self, part: Part, connection: AbstractConnection) -> None:
         try:
@@ -144,16 +160,24 @@ class Link:
     async def _connect_again(
         self, why: OvertakeError
     ) -> tuple[AbstractConnection, asyncio.Future[BaseException | None]]:
-        for wait in waits():
-            log.warning("no connection to %s, again in %.2f s: %s", self._address.where, wait, why)
+        usual = waits()
+        while True:
+            if isinstance(why, LoginRefused):
+                wait = self._refusals.wait(why)
+                if wait is None:
+                    raise why
+            else:
+                wait = next(usual)
+                log.warning("no connection to %s, again in %.2f s: %s", self._address.where, wait, why)
             await asyncio.sleep(wait)
             try:
-                return await self._connect()
-            except LoginRefused:
-                raise
+                opened = await self._connect()
             except OvertakeError as error:
-                why = error
-        raise AssertionError("the waits have no end")
+                self.why = why = error
+            else:
+                self.why = None
+                self._refusals.end()
+                return opened
 
     async def _connect(self) -> tuple[AbstractConnection, asyncio.Future[BaseException | None]]:
         try:
@@ -171,11 +195,32 @@ class Link:
             on_close(None, None)
         return connection, lost
 
-    def _refusal(self, error: BaseException | None) -> OvertakeError:
-        """What the libraries below say, in our words."""
-        if isinstance(error, AuthenticationError | ProbableAuthenticationError | ConnectionNotAllowed):
-            return login_refused(self._address.user, self._address.where)
+    def _refusal(self, error: BaseException) -> OvertakeError:
+        """Translates an error of the libraries below. Only a word of the broker is a refusal: a cut connection is none."""
+        said = _said(error)
+        if said is not None:
+            return not_opened(*said, self._address.user, self._address.where)
+        if isinstance(error, AuthenticationError):
+            return login_refused(self._address.user, self._address.where, "it offers no way to log in like this")
         return not_there(self._address.where, str(error) or type(error).__name__)
+
+
+def _said(error: BaseException) -> tuple[int, str] | None:
+    """The reply code and the text by which a broker closed a connection before it was open."""
+    text = str(error)
+    if isinstance(error, ProbableAuthenticationError):
+        return 403, text
+    if isinstance(error, ConnectionNotAllowed):
+        return 530, text
+    if isinstance(error, ConnectionClosed) and error.args and isinstance(error.args[0], int):
+        return error.args[0], str(error.args[-1])
+    if isinstance(error, InvalidFrameError):
+        # aiormq expected something else, and names the class of the frame only. The frame is where the error was raised.
+        for raised in traceback.walk_tb(error.__traceback__):
+            frame = raised[0].f_locals.get("frame")
+            if isinstance(frame, spec.Connection.Close):
+                return int(frame.reply_code or 0), str(frame.reply_text)
+    return None
 
 
 def is_closed(connection: AbstractConnection) -> bool:

@@ -17,7 +17,7 @@ from pamqp.commands import Basic
 from ..errors import OvertakeError, not_confirmed, timed_out, unanswered, unroutable
 from ..message import Message, encoded
 from ..numbering import Numbering
-from .link import channel_refusal, open_channel
+from .link import Link, channel_refusal, open_channel
 
 
 class Publish:
@@ -43,7 +43,10 @@ class Publish:
 class Publisher:
     """Publishes, again if need be."""
 
-    def __init__(self, *, timeout: float | None, numbering: Numbering | None = None, is_repeating: bool = True) -> None:
+    def __init__(
+        self, link: Link, *, timeout: float | None, numbering: Numbering | None = None, is_repeating: bool = True
+    ) -> None:
+        self._link = link
         self._timeout = timeout
         self._numbering = numbering
         self._is_repeating = is_repeating
@@ -96,7 +99,7 @@ class Publisher:
             if isinstance(error, OvertakeError):
                 raise
             assert self._timeout is not None
-            raise timed_out("publishing", self._timeout) from None
+            raise timed_out("publishing", self._timeout, self._link.why) from None
 
     async def _publish_again(self, publish: Publish) -> bool:
         channel = await self._ready()
@@ -127,7 +130,7 @@ class Publisher:
         except TimeoutError:
             if timeout is None:
                 raise
-            raise timed_out("publishing", timeout) from None
+            raise timed_out("publishing", timeout, self._link.why) from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():

@@ -16,14 +16,15 @@ from ..errors import OvertakeError, timed_out, unanswered
 from ..message import Message
 from ..requests import REPLY_TO
 from .consumer import AsyncDelivery, Reply
+from .link import Link
 from .publisher import Publish, Publisher
 
 
 class Requests(Publisher):
     """The channel of questions: a publisher, and a consumer on the same channel."""
 
-    def __init__(self, reply: Reply, *, timeout: float | None) -> None:
-        super().__init__(timeout=timeout, is_repeating=False)
+    def __init__(self, link: Link, reply: Reply, *, timeout: float | None) -> None:
+        super().__init__(link, timeout=timeout, is_repeating=False)
         self._reply = reply
         self._questions: dict[str, tuple[Publish, asyncio.Future[AsyncDelivery]]] = {}
 
@@ -42,7 +43,7 @@ class Requests(Publisher):
             if isinstance(error, OvertakeError):
                 raise
             assert timeout is not None
-            raise timed_out(f"the answer from {queue}", timeout) from None
+            raise timed_out(f"the answer from {queue}", timeout, self._link.why) from None
         finally:
             answer.cancel()
             self._questions.pop(correlation_id, None)

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import Closed, OvertakeError
-from ..handling import Reject
+from ..durations import Duration, seconds
+from ..errors import Closed, LoginRefused, OvertakeError
+from ..handling import End, Reject, is_fatal, log_failure, reason
 from ..priority import scope_of
 from .connection import ERRORS, PATIENCE_S, at_first, options, said
 from .entry import Entry
@@ -17,7 +18,7 @@ from .letters import DeadLetter, Letters
 from .reading import Fate, Options, Reading, log, some_name
 from .retry import Retry
 from .steps import Ask, Begin, Fault, Lost, Pause, Steps, T
-from .subscriber import SOON_S, WAKE_S, reason
+from .subscriber import SOON_S, WAKE_S
 
 # After `connection`, which says what to do where it is missing.
 import redis.asyncio as aredis  # isort: skip
@@ -53,7 +54,7 @@ class _Server:
             answer, error = None, None
             try:
                 answer = await self._do(step, block_s)
-            except (Fault, Lost) as failed:
+            except (Fault, Lost, LoginRefused) as failed:
                 error = failed
 
     async def _do(self, step: Ask | Pause | Begin, block_s: float) -> Any:
@@ -108,10 +109,11 @@ class AsyncSubscriber:
         lanes: Lanes | None = None,
         batch: int = 10,
         batch_backfill: int = 1,
-        block_s: float = 1.0,
+        block_s: Duration = 1.0,
         retry: Retry | None = None,
-        claim_idle_s: float = 60.0,
+        claim_idle_s: Duration = 60.0,
         start: str = "0",
+        login_retry: Duration | None = 30.0,
         **connection: Any,
     ) -> None:
         """What is said is as in `Subscriber`."""
@@ -122,10 +124,11 @@ class AsyncSubscriber:
             lanes or Lanes(enabled=False),
             batch,
             batch_backfill,
-            block_s,
+            seconds(block_s, "block_s"),
             retry or Retry(),
-            claim_idle_s,
+            seconds(claim_idle_s, "claim_idle_s"),
             start,
+            seconds(login_retry, "login_retry"),
         )
         self._reading = Reading(own)
         self._server = _Server(url, connection)
@@ -147,6 +150,16 @@ class AsyncSubscriber:
             await self._server.close()
             raise at_first(error) from None
         self._keeper = asyncio.create_task(self._keep(), name="overtake keeper")
+
+    @property
+    def category(self) -> str:
+        """The category it reads."""
+        return self._reading.options.category
+
+    @property
+    def broken(self) -> OvertakeError | None:
+        """Why one of the lanes is not read for now, if that is so."""
+        return self._reading.broken
 
     @property
     def lanes(self) -> Lanes:
@@ -171,6 +184,10 @@ class AsyncSubscriber:
     async def __aiter__(self) -> AsyncIterator[Entry]:
         while (entry := await self.next()) is not None:
             yield entry
+
+    def is_out(self, entry: Entry) -> bool:
+        """Whether it was handed over, and is neither settled nor another consumer's."""
+        return self._reading.held.is_out(entry.lane, entry.id)
 
     async def ack(self, entry: Entry) -> bool:
         """It is done. Whether it was ours to settle."""
@@ -222,7 +239,7 @@ class AsyncSubscriber:
             await asyncio.wait([self._keeper])
             try:
                 await self._server.drive(self._reading.leave())
-            except (Fault, Lost) as error:
+            except OvertakeError as error:
                 log.warning("what is held stays pending, and is taken over in time: %s", error)
         await self._server.close()
 
@@ -242,14 +259,15 @@ class AsyncSubscriber:
 
     async def _keep(self) -> None:
         turn = self._reading.options.claim_idle_s / 3
-        wait = turn
+        wait, is_told = turn, False
         while not await _wait(self._server.is_stopped, wait):
             try:
                 await self._server.drive(self._reading.keep())
-                wait = turn
+                wait, is_told = turn, False
             except OvertakeError as error:
-                log.warning("the server does not hear what is being worked on: %s", error)
-                wait = min(turn, SOON_S)
+                if not is_told:
+                    log.warning("the server does not hear what is being worked on: %s", error)
+                wait, is_told = min(turn, SOON_S), True
 
 
 def _once(step: Ask) -> Steps[Any]:
@@ -257,13 +275,18 @@ def _once(step: Ask) -> Steps[Any]:
 
 
 class AsyncStreamHandling:
-    """A handler at work, until it is stopped. `async with` stops it at the end, and its subscriber."""
+    """A handler at work, until it is stopped or ends by itself. Its subscriber ends with it.
+
+    `async with` stops it at the end, and raises why it ended if it did so by itself: the server does not let it read, or a handler
+    raised `SystemExit` or `KeyboardInterrupt`.
+    """
 
     def __init__(
         self, subscriber: AsyncSubscriber, handler: Callable[[Entry], Awaitable[Any]], concurrency: int
     ) -> None:
         self._subscriber = subscriber
         self._handler = handler
+        self._end = End(subscriber.category)
         self._slots = asyncio.Semaphore(max(concurrency, 1))
         self._works: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._run(), name="overtake stream handler")
@@ -278,12 +301,13 @@ class AsyncStreamHandling:
             await asyncio.wait([self._task])
 
     async def wait(self) -> None:
-        """Waits until somebody stops it; who is cancelled here stops it. If the server ended it, that is raised."""
+        """Waits until somebody stops it; who is cancelled here stops it. If it ended by itself, the reason is raised."""
         try:
-            await asyncio.shield(self._task)
+            await asyncio.wait([self._task])
         except asyncio.CancelledError:
             await self.stop()
             raise
+        self._end.check()
 
     async def __aenter__(self) -> Self:
         return self
@@ -292,6 +316,7 @@ class AsyncStreamHandling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+        self._end.leave(error, self._subscriber.broken)
 
     async def _run(self) -> None:
         try:
@@ -303,22 +328,43 @@ class AsyncStreamHandling:
                     return
                 work = asyncio.create_task(self._handle(entry))
                 self._works.add(work)
-                work.add_done_callback(self._on_done)
+                work.add_done_callback(lambda work, its=entry: self._on_done(work, its))  # type: ignore[misc]
+        except asyncio.CancelledError as error:
+            cancelled = RuntimeError("the task that takes entries was cancelled")
+            cancelled.__cause__ = error
+            self._end.note(cancelled)
+            raise
+        except Exception as error:
+            self._end.note(error)
         finally:
             while self._works:
                 await asyncio.wait(self._works)
             await self._subscriber.stop()
 
-    def _on_done(self, work: asyncio.Task[None]) -> None:
+    def _on_done(self, work: asyncio.Task[None], entry: Entry) -> None:
         self._works.discard(work)
         self._slots.release()
+        if self._subscriber.is_out(entry):
+            # The task was cancelled before the handler began, or before the entry could be settled.
+            log.error("the handler of %s of %s was cancelled", entry.id, entry.stream)
+            failing = asyncio.create_task(self._fail(entry))
+            self._works.add(failing)
+            failing.add_done_callback(self._works.discard)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            self._end.note(error)
+
+    async def _fail(self, entry: Entry) -> None:
+        try:
+            await self._subscriber.fail(entry, "its handler was cancelled")
+        except OvertakeError as error:
+            log.error("%s of %s is not settled; it comes again: %s", entry.id, entry.stream, error)
 
     async def _handle(self, entry: Entry) -> None:
-        failed: Exception | None = None
+        failed: BaseException | None = None
         try:
             with scope_of(entry.priority_in(self._subscriber.lanes)):
                 await self._handler(entry)
-        except Exception as error:
+        except BaseException as error:
             failed = error
         try:
             if failed is None:
@@ -326,10 +372,15 @@ class AsyncStreamHandling:
             elif isinstance(failed, Reject):
                 await self._subscriber.reject(entry, reason(failed))
             else:
-                log.error("the handler of %s failed", entry.stream, exc_info=failed)
+                if not is_fatal(failed):
+                    log_failure(f"the handler of {entry.id} of {entry.stream} failed", failed)
                 await self._subscriber.fail(entry, reason(failed))
         except OvertakeError as error:
-            log.warning("%s of %s was handled and is not settled; it comes again: %s", entry.id, entry.stream, error)
+            log.error("%s of %s was handled and is not settled; it comes again: %s", entry.id, entry.stream, error)
+        if failed is not None and is_fatal(failed):
+            # Not raised: asyncio would end the loop before anything could be given back.
+            self._end.note(failed)
+            await self._subscriber.quit()
 
 
 class AsyncDeadLetters:

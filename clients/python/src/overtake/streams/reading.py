@@ -14,18 +14,19 @@ import math
 import os
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..backoff import waits
-from ..errors import Refused
+from ..backoff import Refusals, waits
+from ..errors import LoginRefused, Refused
 from . import scripts
 from .entry import Entry, Fields, Unreadable, read
 from .held import Doom, Held, Later
 from .lanes import Lane, Lanes, dead_letters_of
 from .letters import letter
 from .retry import Retry
-from .steps import Ask, Begin, Fault, Lost, Pause, Steps, evaluate, text
+from .steps import Ask, Begin, Fault, Lost, Pause, Steps, T, evaluate, text
 
 log = logging.getLogger("overtake")
 
@@ -37,6 +38,9 @@ UNSETTLED_MAX = 10
 CLAIM_MIN_S, CLAIM_MAX_S = 0.01, 30.0
 #: What is settled is told the server for so long at least, until it hears, seconds.
 SETTLE_MIN_S = 5.0
+
+#: A lane that the server does not let us read is looked at again so often, seconds.
+BROKEN_S = 30.0
 
 Fate = Literal["again", "dead", "kept", "gone"]
 
@@ -60,6 +64,7 @@ class Options:
     retry: Retry = field(default_factory=Retry)
     claim_idle_s: float = 60.0
     start: str = "0"
+    login_retry_s: float | None = 30.0
 
     def __post_init__(self) -> None:
         for what in ("category", "group", "consumer"):
@@ -87,29 +92,69 @@ class Reading:
         self.reads_as = 0
         """What the server calls the connection that reads; 0 where it does not say."""
         self._is_begun = False
+        self._was_begun = False
+        self._refusals = Refusals("the server of the streams", options.login_retry_s)
+        #: Lanes that the server does not let us read: when each is looked at again, and why.
+        self._broken: dict[Lane, tuple[float, Refused]] = {}
         self._claim_at = 0.0
         self._left: dict[Lane, str | None] = dict.fromkeys(Lane)
+
+    @property
+    def broken(self) -> Refused | None:
+        """Why a lane is not read for now."""
+        return next((refusal for _, refusal in self._broken.values()), None)
 
     def stream(self, lane: Lane) -> str:
         """The stream that a lane is."""
         return self.options.lanes.stream(self.options.category, lane)
 
     def begin(self) -> Steps[None]:
-        """A connection, the groups, and what is pending under our name."""
+        """A connection, the groups, and what is pending under our name. The first time every lane must be readable."""
         yield Begin()
         try:
             self.reads_as = int((yield Ask(("CLIENT", "ID"), is_reading=True)))
         except Fault:
             self.reads_as = 0
         for lane in self.options.lanes.all():
-            make = ("XGROUP", "CREATE", self.stream(lane), self.options.group, self.options.start, "MKSTREAM")
-            try:
-                yield Ask(make, is_reading=True)
-            except Fault as fault:
-                if fault.code != "BUSYGROUP":
-                    raise
-            yield from self._recall(lane)
-        self._is_begun = True
+            if self._was_begun:
+                yield from self._unless_broken(lane, self._begin_lane(lane), None)
+            else:
+                yield from self._begin_lane(lane)
+        self._is_begun = self._was_begun = True
+        self._refusals.end()
+
+    def _begin_lane(self, lane: Lane) -> Steps[None]:
+        make = ("XGROUP", "CREATE", self.stream(lane), self.options.group, self.options.start, "MKSTREAM")
+        try:
+            yield Ask(make, is_reading=True)
+        except Fault as fault:
+            if fault.code != "BUSYGROUP":
+                raise
+        yield from self._recall(lane)
+        if self._broken.pop(lane, None) is not None:
+            log.info("%s can be read again", self.stream(lane))
+
+    def _unless_broken(self, lane: Lane, steps: Steps[T], otherwise: T) -> Steps[T]:
+        """Runs steps of one lane. When the server declines them, the other lane goes on."""
+        try:
+            return (yield from steps)
+        except Fault as fault:
+            if _passes(fault):
+                raise
+            self._break(lane, fault)
+            return otherwise
+
+    def _break(self, lane: Lane, fault: Fault) -> None:
+        """Logs once that a lane cannot be read, and looks at it again in a while. When no lane can be read, the refusal is raised."""
+        is_news = lane not in self._broken
+        refusal = Refused(fault.code, f"{self.stream(lane)}: {fault}")
+        self._broken[lane] = (time.monotonic() + BROKEN_S, refusal)
+        if len(self._broken) == len(self.options.lanes.all()):
+            self._broken.clear()
+            self._is_begun = False
+            raise refusal from None
+        if is_news:
+            log.error("%s is not read for now, the other lane is: %s", self.stream(lane), fault)
 
     def next(self, until: float | None = None) -> Steps[Entry | None]:
         """The next entry; None once it is stopped, or that instant is there."""
@@ -119,18 +164,20 @@ class Reading:
                 if not self._is_begun:
                     yield from self.begin()
                 return (yield from self._ladder(until))
-            except Lost as lost:
-                why = str(lost)
-            except Fault as fault:
+            except LoginRefused as refusal:
                 self._is_begun = False
-                if not (fault.is_busy() or fault.code in ("NOGROUP", "UNBLOCKED")):
-                    raise Refused(fault.code, f"{self.options.category}: {fault}") from None
-                why = str(fault)
-            self._is_begun = False
-            if not is_told:
-                log.warning("reading streams is interrupted: %s", why)
-                is_told = True
-            wait = next(backoff)
+                slowly = self._refusals.wait(refusal) if self._was_begun else None
+                if slowly is None:
+                    raise
+                wait = slowly
+            except (Fault, Lost) as interruption:
+                self._is_begun = False
+                if isinstance(interruption, Fault) and not _passes(interruption):
+                    raise Refused(interruption.code, f"{self.options.category}: {interruption}") from None
+                if not is_told:
+                    log.warning("reading streams is interrupted: %s", interruption)
+                    is_told = True
+                wait = next(backoff)
             if until is not None:
                 wait = min(wait, until - time.monotonic())
                 if wait <= 0:
@@ -141,9 +188,11 @@ class Reading:
     def _ladder(self, until: float | None) -> Steps[Entry | None]:
         held = self.held
         while not self.is_stopped:
+            for lane in [lane for lane, (at, _) in self._broken.items() if at <= time.monotonic()]:
+                yield from self._unless_broken(lane, self._begin_lane(lane), None)
             if (entry := (yield from self._of_lane(Lane.PRIMARY))) is not None:
                 return entry
-            if (yield from self._read_primary()):
+            if (yield from self._unless_broken(Lane.PRIMARY, self._read_primary(), False)):
                 continue
             yield from self._look_for_left()
             if held.is_ready(Lane.PRIMARY):
@@ -157,6 +206,11 @@ class Reading:
 
     def _of_lane(self, lane: Lane) -> Steps[Entry | None]:
         """What is here of a lane, or is due again."""
+        if lane in self._broken:
+            return None
+        return (yield from self._unless_broken(lane, self._of_sound_lane(lane), None))
+
+    def _of_sound_lane(self, lane: Lane) -> Steps[Entry | None]:
         while True:
             if (entry := self.held.take(lane)) is not None:
                 return entry
@@ -174,7 +228,7 @@ class Reading:
             answer = yield evaluate(
                 scripts.AGAIN, [self.stream(lane)], options.group, options.consumer, later.id, is_reading=True
             )
-        except (Fault, Lost):
+        except (Fault, Lost, LoginRefused):
             self.postpone(lane, later)
             raise
         if answer is not None:
@@ -182,7 +236,7 @@ class Reading:
 
     def _read_primary(self) -> Steps[bool]:
         """Whether there was something."""
-        if not self.held.has_room(Lane.PRIMARY):
+        if Lane.PRIMARY in self._broken or not self.held.has_room(Lane.PRIMARY):
             return False
         answer = yield Ask(self._read_new([Lane.PRIMARY], self.options.batch, None), is_reading=True)
         return (yield from self._keep_new(answer))
@@ -195,29 +249,33 @@ class Reading:
             self._left = dict.fromkeys(options.lanes.all(), "0-0")
         for lane in options.lanes.all():
             cursor = self._left.get(lane)
-            if cursor is None or self.held.is_ready(lane) or not self.held.has_room(lane):
+            if cursor is None or lane in self._broken or self.held.is_ready(lane) or not self.held.has_room(lane):
                 continue
-            batch = options.batch if lane is Lane.PRIMARY else options.batch_backfill
-            idle_ms = int(options.claim_idle_s * 1000)
-            words = (options.group, options.consumer, idle_ms, cursor, batch)
-            after, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
-            self._left[lane] = None if after == b"0-0" else text(after)
-            for each in claimed:
-                yield from self._take_in(lane, each)
+            yield from self._unless_broken(lane, self._claim_left(lane, cursor), None)
             if self.held.is_ready(Lane.PRIMARY):
                 return
+
+    def _claim_left(self, lane: Lane, cursor: str) -> Steps[None]:
+        options = self.options
+        batch = options.batch if lane is Lane.PRIMARY else options.batch_backfill
+        idle_ms = int(options.claim_idle_s * 1000)
+        words = (options.group, options.consumer, idle_ms, cursor, batch)
+        after, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
+        self._left[lane] = None if after == b"0-0" else text(after)
+        for each in claimed:
+            yield from self._take_in(lane, each)
 
     def _wait(self, until: float | None) -> Steps[None]:
         """For something new, or something that is due."""
         options, now = self.options, time.monotonic()
-        lanes = [lane for lane in options.lanes.all() if self.held.has_room(lane)]
+        lanes = [lane for lane in options.lanes.all() if self.held.has_room(lane) and lane not in self._broken]
         block_s = min(options.block_s, self._claim_at - now)
-        if any(cursor is not None for cursor in self._left.values()):
+        if any(cursor is not None for lane, cursor in self._left.items() if lane not in self._broken):
             block_s = CLAIM_MIN_S
         if self.held.has_out():
             # What is out may fail meanwhile, and is then due again so soon.
-            block_s = min(block_s, max(options.retry.initial_s, CLAIM_MIN_S))
-        for end in (self.held.next_due(), until):
+            block_s = min(block_s, max(options.retry.first, CLAIM_MIN_S))
+        for end in (self.held.next_due(), until, *(at for at, _ in self._broken.values())):
             if end is not None:
                 block_s = min(block_s, end - now)
         # 0 would be for ever.
@@ -227,7 +285,26 @@ class Reading:
             return
         batch = options.batch_backfill if Lane.BACKFILL in lanes else options.batch
         words = self._read_new(lanes, batch, block_ms)
-        answer = yield Ask(words, is_reading=True, wait_s=block_ms / 1000)
+        try:
+            answer = yield Ask(words, is_reading=True, wait_s=block_ms / 1000)
+        except Fault as fault:
+            if _passes(fault):
+                raise
+            yield from self._find_broken(lanes, fault)
+        else:
+            yield from self._keep_new(answer)
+
+    def _find_broken(self, lanes: list[Lane], fault: Fault) -> Steps[None]:
+        """Finds the lane for which one read of several lanes was declined."""
+        before = len(self._broken)
+        for lane in lanes:
+            yield from self._unless_broken(lane, self._read_at_once(lane), None)
+        if len(self._broken) == before:
+            raise fault
+
+    def _read_at_once(self, lane: Lane) -> Steps[None]:
+        batch = self.options.batch if lane is Lane.PRIMARY else self.options.batch_backfill
+        answer = yield Ask(self._read_new([lane], batch, None), is_reading=True)
         yield from self._keep_new(answer)
 
     def _read_new(self, lanes: list[Lane], batch: int, block_ms: int | None) -> tuple[Any, ...]:
@@ -284,8 +361,13 @@ class Reading:
     # What is settled.
 
     def ack(self, entry: Entry) -> Steps[bool]:
-        """It is done. Whether it was ours to settle."""
-        answer = yield from self._insist(Ask(("XACK", entry.stream, self.options.group, entry.id)))
+        """Acknowledges an entry, and returns whether it was ours to settle. When the server does not hear it, the entry comes again."""
+        try:
+            answer = yield from self._insist(Ask(("XACK", entry.stream, self.options.group, entry.id)))
+        except (Fault, Lost, LoginRefused):
+            if self.held.is_out(entry.lane, entry.id):
+                self.postpone(entry.lane, Later(entry.id, entry.attempt))
+            raise
         self.held.forget(entry.lane, entry.id)
         return int(answer) == 1
 
@@ -318,7 +400,7 @@ class Reading:
             log.warning("%s of %s stays where it is: %s cannot be written: %s", entry_id, stream, dead, fault)
             self.postpone(lane, Later(entry_id, attempts, doom))
             return "kept"
-        except Lost:
+        except (Lost, LoginRefused):
             self.postpone(lane, Later(entry_id, attempts, doom))
             raise
         self.held.forget(lane, entry_id)
@@ -330,34 +412,53 @@ class Reading:
         while True:
             try:
                 return (yield step)
-            except Lost:
+            except (Lost, LoginRefused):
                 if time.monotonic() >= until:
                     raise
             yield Pause(next(backoff))
 
     def keep(self) -> Steps[None]:
         """Says of what is held that it is being worked on, so that nobody takes it over."""
-        options = self.options
-        for lane in options.lanes.all():
-            ids = self.held.ids(lane)
-            for at in range(0, len(ids), KEEP_PAGE):
-                some = ids[at : at + KEEP_PAGE]
-                gone = yield evaluate(scripts.KEEP, [self.stream(lane)], options.group, options.consumer, *some)
-                for entry_id in gone:
-                    self.held.forget(lane, text(entry_id))
+        yield from self._each_lane(self._keep_lane)
+
+    def _each_lane(self, steps_of: Callable[[Lane], Steps[None]]) -> Steps[None]:
+        """The same for each lane; what the server has against one of them is raised when all were asked."""
+        failed: Fault | None = None
+        for lane in self.options.lanes.all():
+            try:
+                yield from steps_of(lane)
+            except Fault as fault:
+                failed = failed or fault
+        if failed is not None:
+            raise failed
+
+    def _keep_lane(self, lane: Lane) -> Steps[None]:
+        options, ids = self.options, self.held.ids(lane)
+        for at in range(0, len(ids), KEEP_PAGE):
+            some = ids[at : at + KEEP_PAGE]
+            gone = yield evaluate(scripts.KEEP, [self.stream(lane)], options.group, options.consumer, *some)
+            for entry_id in gone:
+                self.held.forget(lane, text(entry_id))
 
     def leave(self) -> Steps[None]:
         """Gives back what is held and not handed over; who holds nothing leaves the group."""
+        yield from self._each_lane(self._leave_lane)
+
+    def _leave_lane(self, lane: Lane) -> Steps[None]:
         options = self.options
-        for lane in options.lanes.all():
-            given = self.held.give_up(lane, time.monotonic())
-            who = (options.group, options.consumer)
-            for at in range(0, len(given), KEEP_PAGE):
-                words: list[Any] = []
-                for entry_id, attempts, until_s in given[at : at + KEEP_PAGE]:
-                    words += [entry_id, attempts, int(max(options.claim_idle_s - until_s, 0) * 1000)]
-                yield evaluate(scripts.HAND_BACK, [self.stream(lane)], *who, *words)
-            try:
-                yield evaluate(scripts.LEAVE, [self.stream(lane)], *who)
-            except Fault as fault:
-                log.debug("a consumer cannot leave its group: %s", fault)
+        given = self.held.give_up(lane, time.monotonic())
+        who = (options.group, options.consumer)
+        for at in range(0, len(given), KEEP_PAGE):
+            words: list[Any] = []
+            for entry_id, attempts, until_s in given[at : at + KEEP_PAGE]:
+                words += [entry_id, attempts, int(max(options.claim_idle_s - until_s, 0) * 1000)]
+            yield evaluate(scripts.HAND_BACK, [self.stream(lane)], *who, *words)
+        try:
+            yield evaluate(scripts.LEAVE, [self.stream(lane)], *who)
+        except Fault as fault:
+            log.debug("a consumer cannot leave its group: %s", fault)
+
+
+def _passes(fault: Fault) -> bool:
+    """Whether what the server says against a read passes by itself, or with a group that is made again."""
+    return fault.is_busy() or fault.code in ("NOGROUP", "UNBLOCKED")

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import OvertakeError, TimedOut
-from ..handling import Reject
+from ..durations import Duration, seconds
+from ..errors import LoginRefused, OvertakeError, TimedOut
+from ..handling import End, Reject, is_fatal, join_all, log_failure, reason
 from ..priority import scope_of
 from .connection import ERRORS, PATIENCE_S, Redis, at_first, options, said
 from .entry import Entry
@@ -54,7 +55,7 @@ class _Server:
             answer, error = None, None
             try:
                 answer = self._do(step, block_s)
-            except (Fault, Lost) as failed:
+            except (Fault, Lost, LoginRefused) as failed:
                 error = failed
 
     def _do(self, step: Ask | Pause | Begin, block_s: float) -> Any:
@@ -101,10 +102,11 @@ class Subscriber:
         lanes: Lanes | None = None,
         batch: int = 10,
         batch_backfill: int = 1,
-        block_s: float = 1.0,
+        block_s: Duration = 1.0,
         retry: Retry | None = None,
-        claim_idle_s: float = 60.0,
+        claim_idle_s: Duration = 60.0,
         start: str = "0",
+        login_retry: Duration | None = 30.0,
         **connection: Any,
     ) -> None:
         """Connects, and makes the group where it is not there.
@@ -113,6 +115,9 @@ class Subscriber:
         most `batch` entries of the primary lane are fetched together, and `batch_backfill` of the other. New entries are waited for at
         most `block_s` at a time; an arrival ends that. What another consumer has not settled for `claim_idle_s` is taken over. A group
         that is made here begins at `start`: `0`, the oldest entry, or `$`, what is new. What else is said goes to redis-py.
+
+        Durations are numbers of seconds, text with a unit, such as `"250ms"`, or a `timedelta`. A login that the server refuses although
+        it accepted it before is tried again after `login_retry`; None: the refusal is raised.
         """
         own = Options(
             category,
@@ -121,15 +126,19 @@ class Subscriber:
             lanes or Lanes(enabled=False),
             batch,
             batch_backfill,
-            block_s,
+            seconds(block_s, "block_s"),
             retry or Retry(),
-            claim_idle_s,
+            seconds(claim_idle_s, "claim_idle_s"),
             start,
+            seconds(login_retry, "login_retry"),
         )
         self._reading = Reading(own)
         self._server = _Server(url, connection)
         self._lock = threading.Lock()
         self._is_over = False
+        #: Held by the thread that wakes the read, or closes the connections.
+        self._waking = threading.Lock()
+        self._is_closed = False
         try:
             self._drive(self._reading.begin())
         except OvertakeError as error:
@@ -139,12 +148,23 @@ class Subscriber:
         self._keeper.start()
 
     @property
+    def category(self) -> str:
+        """The category it reads."""
+        return self._reading.options.category
+
+    @property
+    def broken(self) -> OvertakeError | None:
+        """Why one of the lanes is not read for now, if that is so."""
+        return self._reading.broken
+
+    @property
     def lanes(self) -> Lanes:
         """The lanes it reads."""
         return self._reading.options.lanes
 
-    def next(self, timeout: float | None = None) -> Entry | None:
-        """The next entry; None once it is stopped. After `timeout` seconds without any it raises `TimedOut`."""
+    def next(self, timeout: Duration | None = None) -> Entry | None:
+        """The next entry; None once it is stopped. After `timeout` (a number is in seconds) without any it raises `TimedOut`."""
+        timeout = seconds(timeout, "timeout")
         until = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             entry = self._drive(self._reading.next(until))
@@ -192,20 +212,26 @@ class Subscriber:
             self._keeper.join()
             try:
                 self._server.drive(self._reading.leave())
-            except (Fault, Lost) as error:
+            except OvertakeError as error:
                 log.warning("what is held stays pending, and is taken over in time: %s", error)
-            self._server.close()
+            with self._waking:
+                self._server.close()
+                self._is_closed = True
 
     def quit(self) -> None:
         """Takes nothing more; whoever waits for an entry hears that there is none."""
         self._reading.is_stopped = True
         self._server.is_stopped.set()
         while not self._lock.acquire(timeout=WAKE_S):
-            try:
-                self._server.drive(_once(Ask(("CLIENT", "UNBLOCK", self._reading.reads_as))))
-            except OvertakeError:
-                # Where nobody answers the read ends, too.
-                continue
+            # Another thread may be closing the connections already.
+            with self._waking:
+                if self._is_closed:
+                    return
+                try:
+                    self._server.drive(_once(Ask(("CLIENT", "UNBLOCK", self._reading.reads_as))))
+                except OvertakeError:
+                    # Where nobody answers the read ends, too.
+                    continue
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -227,14 +253,15 @@ class Subscriber:
 
     def _keep(self) -> None:
         turn = self._reading.options.claim_idle_s / 3
-        wait = turn
+        wait, is_told = turn, False
         while not self._server.is_stopped.wait(wait):
             try:
                 self._server.drive(self._reading.keep())
-                wait = turn
+                wait, is_told = turn, False
             except OvertakeError as error:
-                log.warning("the server does not hear what is being worked on: %s", error)
-                wait = min(turn, SOON_S)
+                if not is_told:
+                    log.warning("the server does not hear what is being worked on: %s", error)
+                wait, is_told = min(turn, SOON_S), True
 
 
 def _once(step: Ask) -> Steps[Any]:
@@ -242,15 +269,21 @@ def _once(step: Ask) -> Steps[Any]:
 
 
 class StreamHandling:
-    """A handler at work, until it is stopped. `with` stops it at the end, and its subscriber."""
+    """A handler at work, until it is stopped or ends by itself. Its subscriber ends with it.
+
+    `with` stops it at the end, and raises why it ended if it did so by itself: the server does not let it read, or a handler raised
+    `SystemExit` or `KeyboardInterrupt`.
+    """
 
     def __init__(self, subscriber: Subscriber, handler: Callable[[Entry], Any], concurrency: int) -> None:
         self._subscriber = subscriber
         self._handler = handler
-        self._error: OvertakeError | None = None
+        self._end = End(subscriber.category)
+        self._lock = threading.Lock()
+        self._at_work = max(concurrency, 1)
         self._threads = [
             threading.Thread(target=self._work, name=f"overtake stream {number}", daemon=True)
-            for number in range(max(concurrency, 1))
+            for number in range(self._at_work)
         ]
         for thread in self._threads:
             thread.start()
@@ -268,12 +301,10 @@ class StreamHandling:
             thread.join()
         self._subscriber.finish()
 
-    def wait(self, timeout: float | None = None) -> None:
-        """Waits until somebody stops it. If the server ended it, that is raised."""
-        for thread in self._threads:
-            thread.join(timeout)
-        if self._error is not None:
-            raise self._error
+    def wait(self, timeout: Duration | None = None) -> None:
+        """Waits until somebody stops it, or for so long; a number is in seconds. If it ended by itself, the reason is raised."""
+        join_all(self._threads, seconds(timeout, "timeout"))
+        self._end.check()
 
     def __enter__(self) -> Self:
         return self
@@ -282,20 +313,30 @@ class StreamHandling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        self._end.leave(error, self._subscriber.broken)
 
     def _work(self) -> None:
         try:
             for entry in self._subscriber:
                 self._handle(entry)
-        except OvertakeError as error:
-            self._error = error
+        except BaseException as error:
+            # Also what somebody throws into this thread: the others end, too.
+            self._end.note(error)
+            self._subscriber.quit()
+        finally:
+            with self._lock:
+                self._at_work -= 1
+                is_last = self._at_work == 0
+            if is_last:
+                # A subscriber that goes on keeps its entries from others as long as this process lives.
+                self._subscriber.stop()
 
     def _handle(self, entry: Entry) -> None:
-        failed: Exception | None = None
+        failed: BaseException | None = None
         try:
             with scope_of(entry.priority_in(self._subscriber.lanes)):
                 self._handler(entry)
-        except Exception as error:
+        except BaseException as error:
             failed = error
         try:
             if failed is None:
@@ -303,15 +344,13 @@ class StreamHandling:
             elif isinstance(failed, Reject):
                 self._subscriber.reject(entry, reason(failed))
             else:
-                log.error("the handler of %s failed", entry.stream, exc_info=failed)
+                if not is_fatal(failed):
+                    log_failure(f"the handler of {entry.id} of {entry.stream} failed", failed)
                 self._subscriber.fail(entry, reason(failed))
         except OvertakeError as error:
-            log.warning("%s of %s was handled and is not settled; it comes again: %s", entry.id, entry.stream, error)
-
-
-def reason(error: Exception) -> str:
-    """Why a handler failed, for people."""
-    return str(error) if isinstance(error, Reject) else f"{type(error).__name__}: {error}"
+            log.error("%s of %s was handled and is not settled; it comes again: %s", entry.id, entry.stream, error)
+        if failed is not None and is_fatal(failed):
+            raise failed
 
 
 class DeadLetters:

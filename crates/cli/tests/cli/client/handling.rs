@@ -142,6 +142,69 @@ fn a_wider_window_has_the_next_ones_here_already() {
     });
 }
 
+/// The function may panic before there is a future, too.
+#[test]
+fn a_handler_that_panics_ends_the_work_on_its_message_only() {
+    let world = World::new();
+    go(async {
+        let client = world.client().await;
+        let (tell, mut told) = mpsc::channel(100);
+        let handler = move |message: overtake_client::Received| {
+            let body = message.text().unwrap().to_owned();
+            tell.try_send(format!("{body}{}", message.count())).unwrap();
+            assert!(body != "at once" || message.count() > 1, "as it may");
+            async move { assert!(body != "later" || message.count() > 1, "as it may") }
+        };
+        let handling = client.handle("q", 1, handler).await.unwrap();
+        for body in ["at once", "later", "never"] {
+            client.publish("q", said(body)).await.unwrap();
+        }
+        let mut all = Vec::new();
+        for _ in 0..5 {
+            all.push(told.recv().await.unwrap());
+        }
+        assert_eq!(all, ["at once1", "at once2", "later1", "later2", "never1"]);
+        handling.stop().await.unwrap();
+        client.close().await;
+    });
+    assert_eq!(world.messages("q", "ready"), "");
+}
+
+#[test]
+fn it_ends_with_the_right_to_read_and_what_is_in_hand_is_settled() {
+    let world = World::new();
+    let allow = |read: &str| {
+        world.broker.run(&["user", "allow", "ann", "--read", read, "--write", ".*"]).ok();
+    };
+    world.broker.feed(&["user", "put", "ann", "--new-password"], b"password-1\n").ok();
+    allow(".*");
+    go(async {
+        let url = format!("amqp://ann:password-1@{}", world.broker.amqp);
+        let options = overtake_client::ConnectOptions::new(url).http(&world.broker.url);
+        let client = overtake_client::Client::connect(options).await.unwrap();
+        let (tell, mut told) = mpsc::channel(1);
+        let goes_on = Arc::new(Semaphore::new(0));
+        let waits = Arc::clone(&goes_on);
+        let handling = client
+            .handle("q", 2, move |_| {
+                let (tell, waits) = (tell.clone(), Arc::clone(&waits));
+                async move {
+                    tell.send(()).await.unwrap();
+                    drop(waits.acquire().await);
+                }
+            })
+            .await
+            .unwrap();
+        client.publish("q", said("a")).await.unwrap();
+        told.recv().await.unwrap();
+        allow("none");
+        goes_on.add_permits(1);
+        assert_eq!(handling.wait().await, Err(Error::ConsumerCancelled));
+        client.close().await;
+    });
+    assert_eq!((world.messages("q", "ready"), world.messages("q", "leased")), (String::new(), String::new()));
+}
+
 #[test]
 fn it_ends_with_its_queue() {
     let world = World::new();

@@ -90,12 +90,34 @@ fn a_lease_is_extended_as_long_as_it_is_there() {
         assert_eq!(world.messages("q", "leased"), "a:-", "it would have been over twice");
         held.extend(Duration::from_secs(60)).await.unwrap();
         assert!(!held.is_over());
-        // One that is dropped is not extended any more, and so ends by itself.
-        held.extend(Duration::from_millis(600)).await.unwrap();
+        // A lease that is dropped is put back, and so the message comes before its time.
         drop(held);
         let again = client.lease("q", wait).await.unwrap().remove(0);
         assert_eq!((again.text(), again.count()), (Some("a"), 2));
         again.ack().await.unwrap();
+    });
+}
+
+#[test]
+fn whatever_ends_the_work_puts_the_message_back() {
+    let world = World::new();
+    go(async {
+        let client = world.client().await;
+        client.publish("q", said("a")).await.unwrap();
+        let wait = LeaseOptions::max(1).wait(Duration::from_secs(60)).lease(Duration::from_secs(3_600));
+        let lease = client.lease("q", wait.clone()).await.unwrap().remove(0);
+        let panics = tokio::spawn(async move {
+            lease.handle(|message| async move { assert_ne!(message.text(), Some("a"), "as it may") }).await
+        });
+        assert!(panics.await.unwrap_err().is_panic(), "the panic goes on");
+        let lease = client.lease("q", wait.clone()).await.unwrap().remove(0);
+        assert_eq!(lease.count(), 2);
+        let aborted = tokio::spawn(lease.handle(|_| std::future::pending::<()>()));
+        aborted.abort();
+        let lease = client.lease("q", wait).await.unwrap().remove(0);
+        assert_eq!(lease.count(), 3);
+        lease.ack().await.unwrap();
+        assert_eq!(world.messages("q", "ready"), "");
     });
 }
 

@@ -209,7 +209,7 @@ fn a_first_connection_that_cannot_be_is_told() {
 
 /// Somebody has changed the password meanwhile.
 #[test]
-fn a_login_that_is_refused_later_ends_the_client() {
+fn a_login_that_is_refused_later_is_tried_again_unless_it_is_not_to_be() {
     let world = World::new();
     let link = Link::to(&world.broker.amqp, RATE);
     let user = |password: &str| {
@@ -218,16 +218,23 @@ fn a_login_that_is_refused_later_ends_the_client() {
     };
     user("old-password-1");
     world.broker.run(&["user", "allow", "ann", "--read", ".*", "--write", ".*"]).ok();
+    let url = format!("amqp://ann:old-password-1@{}", link.address);
+    let options = ConnectOptions::new(url).http(&world.broker.url);
     go(async {
-        let options = ConnectOptions::new(format!("amqp://ann:old-password-1@{}", link.address))
-            .http(&world.broker.url);
-        let client = Client::connect(options).await.unwrap();
-        let mut consumer = client.consume("q", 1).await.unwrap();
+        let soon = options.clone().login_retry(Some(std::time::Duration::from_millis(10)));
+        let client = Client::connect(soon).await.unwrap();
+        let strict = Client::connect(options.login_retry(None)).await.unwrap();
+        let (mut consumer, mut ends) =
+            (client.consume("q", 1).await.unwrap(), strict.consume("q", 1).await.unwrap());
         user("new-password-1");
         link.cut();
         link.mend();
-        let told = consumer.next().await.unwrap().unwrap_err();
+        let told = ends.next().await.unwrap().unwrap_err();
         assert!(matches!(told, Error::LoginRefused(_)), "{told}");
-        assert!(matches!(client.publish("q", said("a")).await, Err(Error::LoginRefused(_))));
+        assert!(matches!(strict.publish("q", said("b")).await, Err(Error::LoginRefused(_))));
+        let publishing = client.send("q", said("a")).await.unwrap();
+        user("old-password-1");
+        publishing.await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, "a:-");
     });
 }
