@@ -78,7 +78,7 @@ impl Problem {
             StatusCode::UNPROCESSABLE_ENTITY,
             "value-invalid",
             "a value cannot be used",
-            "send a value as `detail` says; nothing was done",
+            "send a valid value; nothing was done",
         )
         .key(key)
         .detail(detail)

@@ -47,7 +47,8 @@ fn a_backoff_is_a_first_wait_or_a_table() {
         check("x-overtake-backoff", value, "expected the first wait in ms, or a table with initial_ms");
     }
     let never = table(&[("multiplier", n(0))]);
-    check("x-overtake-backoff", Value::Table(never.view()), "backoff.multiplier");
+    let told = "invalid arguments for queue 'q' in vhost '/': `backoff.multiplier` must be 1 to 1000";
+    check_all(&[("x-overtake-backoff", Value::Table(never.view()))], told);
 }
 
 #[test]

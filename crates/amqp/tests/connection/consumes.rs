@@ -160,7 +160,7 @@ fn one_message_may_be_fetched() {
         "{hears:?}"
     );
     peer.say(1, basic::Recover { requeue: true });
-    assert_eq!(peer.asks(), [settle(&[1], Outcome::Release)]);
+    assert_eq!(peer.asks(), [settle(&[1], BACK)]);
     assert_eq!(peer.hears(), ["1 BasicRecoverOk(RecoverOk)"]);
     peer.say(1, basic::Get { no_ack: true, ..get });
     let token = peer.token();
@@ -184,7 +184,7 @@ fn what_a_closed_channel_held_goes_back() {
     peer.say(1, channel::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
     assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"]);
     let leave = Ask::Leave { consumer: ConsumerId(9) };
-    assert_eq!(peer.asks(), [leave, settle(&[1, 2, 3, 4], Outcome::Release)]);
+    assert_eq!(peer.asks(), [leave, settle(&[1, 2, 3, 4], BACK)]);
     peer.say(1, channel::Open { out_of_band: text("") });
     assert!(peer.hears()[0].starts_with("1 ChannelOpenOk"), "the number is free again");
 }

@@ -91,7 +91,10 @@ fn a_hard_error_puts_back_what_all_channels_hold() {
     let hears = peer.hears();
     assert!(hears[0].starts_with("0 ConnectionClose") && hears[0].contains("reply_code: 501"), "{hears:?}");
     let asks = peer.asks();
-    assert_eq!(asks[1], Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Release });
+    assert_eq!(
+        asks[1],
+        Ask::Settle { receipts: vec![receipt(1)], outcome: Outcome::Nack { delay_ms: None } }
+    );
     peer.say(1, declare("a", false));
     assert_eq!((peer.asks(), peer.hears()), (vec![], vec![]));
     peer.say(0, connection::CloseOk {});

@@ -65,7 +65,7 @@ fn a_commit_that_cannot_be_costs_the_channel_and_nothing_is_lost() {
     );
     let released: Vec<_> = peer.asks().into_iter().filter(|ask| matches!(ask, Ask::Settle { .. })).collect();
     let receipts = [1, 2].map(receipt).to_vec();
-    assert_eq!(released, [Ask::Settle { receipts, outcome: Outcome::Release }]);
+    assert_eq!(released, [Ask::Settle { receipts, outcome: Outcome::Nack { delay_ms: None } }]);
 }
 
 #[test]

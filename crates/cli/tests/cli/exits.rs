@@ -208,9 +208,9 @@ fn with_json_errors_are_json() {
     check(
         &["consume", "jobs", "--wait", "60", "--json"],
         expect![[r#"
-        exit 2
-        {"error":"","exit":2}
-    "#]],
+            exit 2
+            {"error":"invalid value '60' for '--wait [<DURATION>]': `60` has no unit: say 60s for seconds, or 60ms for milliseconds","exit":2}
+        "#]],
     );
 }
 

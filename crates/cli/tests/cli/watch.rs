@@ -59,7 +59,7 @@ fn what_happens_is_said_when_it_happens() {
     story.broker.run(&["queue", "delete", "jobs", "--yes"]).ok();
     let run = watch.end();
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("no such queue"), "{run:?}");
+    assert!(run.stderr.contains("no queue `jobs` in vhost `/`"), "{run:?}");
 }
 
 #[test]

@@ -142,8 +142,8 @@ async fn each_attempt_has_a_wait_and_a_handling_of_its_own() {
         "handle a#1 1..2 failed after wait a#1",
         "wait a#2 2..3 leased after handle a#1",
         "handle a#2 3..5 released after wait a#2",
-        "wait a#3 5..6 leased after handle a#2",
-        "handle a#3 6..9 dead_lettered after wait a#3",
+        "wait a#2 5..6 leased after handle a#2",
+        "handle a#2 6..9 dead_lettered after wait a#2",
     ]);
     traced.clock.advance(1);
     traced.engine().replay("q", Select::Id("a".to_owned()), None).await.expect("replayed");

@@ -138,7 +138,7 @@ async fn messages_are_published_and_fetched() {
     let both = fetch(r#"{"count":5,"requeue":false,"encoding":"base64"}"#).await;
     has(
         &both[0],
-        &json!({"payload": "aMO8", "payload_encoding": "base64", "redelivered": true, "message_count": 1}),
+        &json!({"payload": "aMO8", "payload_encoding": "base64", "redelivered": false, "message_count": 1}),
     );
     has(&both[1], &json!({"payload_bytes": 6, "message_count": 0}));
     assert_eq!(fetch(r#"{"count":5,"ackmode":"ack_requeue_false"}"#).await, json!([]));
