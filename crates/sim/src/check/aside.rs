@@ -15,6 +15,10 @@ pub(crate) fn check_returned(book: &Book, step: &Step<'_>) -> Checked {
         let (Some(before), Some(after)) = (step.before.find(queue, seq), step.after.find(queue, seq)) else {
             continue;
         };
+        // A message may have come back before, of a consumer whose end is not over yet.
+        if !matches!(before.state, State::Leased { lease: holds, .. } if holds == lease.receipt.lease) {
+            continue;
+        }
         let outcome = ended.outcome(lease, before, step.now);
         let is_back = matches!(after.state, State::Ready | State::Delayed { .. });
         let (Some(outcome), true) = (outcome, is_back) else { continue };
