@@ -91,7 +91,7 @@ pub(crate) struct MessageOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     deadline: Option<String>,
-    /// How often it was leased.
+    /// How often the message was leased, releases not counted.
     delivery_count: u32,
     /// Bytes of content.
     bytes: u32,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::Uri;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use overtake_access::{DEFAULT_VHOST, Desk, Identity, NotDone};
@@ -44,7 +45,7 @@ pub(crate) async fn name(State(app): State<Arc<App>>, request: Request, next: Ne
 struct About {
     /// The path as it is declared, with its parameters.
     route: MatchedPath,
-    path: Box<str>,
+    uri: Uri,
     who: Identity,
     vhost: Option<Vhost>,
 }
@@ -54,7 +55,7 @@ impl About {
         let extensions = request.extensions();
         Some(Self {
             route: extensions.get::<MatchedPath>()?.clone(),
-            path: request.uri().path().into(),
+            uri: request.uri().clone(),
             who: extensions.get::<Identity>()?.clone(),
             vhost: extensions.get::<Vhost>().cloned(),
         })
@@ -67,7 +68,7 @@ impl About {
     /// A parameter of the path, decoded. The virtual host may also be in the query.
     fn param(&self, name: &str) -> Option<String> {
         let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
-        let mut parts = self.route.as_str().split('/').zip(self.path.split('/'));
+        let mut parts = self.route.as_str().split('/').zip(self.uri.path().split('/'));
         let value = parts.find(|(part, _)| is_it(part)).map(|(_, value)| value);
         match value {
             Some(value) => Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),

@@ -342,8 +342,9 @@ pub enum Existing {
 
 /// How a lease ends.
 ///
-/// For AMQP: an ack is [`Outcome::Ack`]; a nack and a reject are [`Outcome::Nack`] with `requeue` and [`Outcome::Reject`] without;
-/// a recover is [`Outcome::Release`]. The messages of a channel or connection that closes are [`Outcome::Nack`].
+/// For AMQP: an ack is [`Outcome::Ack`]; a nack and a reject are [`Outcome::Nack`] with `requeue` and [`Outcome::Reject`] without.
+/// The messages of a recover, and of a channel or connection that ends, are [`Outcome::Nack`]; those of a broker that stops are
+/// [`Outcome::Release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The work is done.

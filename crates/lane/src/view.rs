@@ -138,7 +138,7 @@ pub struct MessageView {
     pub due: Option<Time>,
     /// When its lease ends, if it is leased and the lease ends by itself.
     pub deadline: Option<Time>,
-    /// How often it was leased.
+    /// How often the message was leased, releases not counted.
     pub count: u32,
     /// Bytes of content.
     pub bytes: u32,
