@@ -75,7 +75,7 @@ def test_the_broker_says_no_plain(client: Client, name: str) -> None:
     with pytest.raises(Refused, match=r"no exchange .* declare it first") as amqp:
         client.publish("", b"", exchange=name)
     assert amqp.value.code == 404
-    with pytest.raises(Refused, match="unknown") as http:
+    with pytest.raises(Refused, match="there is no field `colour`") as http:
         client.declare_queue(name, colour="blue")
     assert http.value.hint
     with pytest.raises(Refused, match="declare"):
@@ -90,7 +90,7 @@ async def test_the_broker_says_no_asyncio(aclient: AsyncClient, name: str) -> No
     with pytest.raises(Refused, match=r"no exchange .* declare it first") as amqp:
         await aclient.publish("", b"", exchange=name)
     assert amqp.value.code == 404
-    with pytest.raises(Refused, match="unknown") as http:
+    with pytest.raises(Refused, match="there is no field `colour`") as http:
         await aclient.declare_queue(name, colour="blue")
     assert http.value.hint
     with pytest.raises(Refused, match="declare"):
