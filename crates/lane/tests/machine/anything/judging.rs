@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use overtake_lane::{
-    ConsumerId, Delivery, Effect, Fact, MessageView, Order, PickerKind, Priority, QueueId, QueueView, Seq,
+    ConsumerId, Delivery, Effect, Fact, MessageView, Order, Outcome, PickerKind, Priority, QueueId, QueueView, Seq,
     Status, Step,
 };
 
@@ -83,7 +83,9 @@ impl World {
     ) {
         let now = self.watch.now;
         let expired = view.expires.is_some_and(|expires| expires <= now);
-        let settled = licence.settled.iter().any(|receipt| (receipt.queue, receipt.seq) == at);
+        let mut settlements = licence.settled.iter().filter(|(receipt, _)| (receipt.queue, receipt.seq) == at);
+        let released = settlements.clone().any(|(_, outcome)| *outcome == Outcome::Release);
+        let settled = settlements.next().is_some();
         let over = view.deadline.is_some_and(|deadline| deadline <= now);
         let lost = licence.cancels || licence.restarts;
         let deleted = |fact: &Fact| matches!(fact, Fact::QueueDeleted { queue } if *queue == at.0);
@@ -136,11 +138,7 @@ impl World {
         }
         if !licence.replays {
             assert_eq!(after.expires, view.expires, "the expiry is stamped at publish");
-            let least = if settled && licence.releases && view.status == Status::Leased {
-                view.count - 1
-            } else {
-                view.count
-            };
+            let least = view.count - u32::from(released && view.status == Status::Leased);
             assert!(
                 after.count >= least || licence.restarts,
                 "only a release takes a delivery from the count"

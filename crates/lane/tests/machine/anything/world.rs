@@ -58,9 +58,7 @@ pub(super) struct World {
 /// What may have happened to messages in a step.
 #[derive(Default)]
 pub(super) struct Licence {
-    pub(super) settled: Vec<Receipt>,
-    /// Those are released.
-    pub(super) releases: bool,
+    pub(super) settled: Vec<(Receipt, Outcome)>,
     pub(super) removes: bool,
     pub(super) publishes: bool,
     pub(super) reprioritises: bool,
@@ -328,8 +326,8 @@ impl World {
             }
             Op::Settle { which, outcome } => {
                 let receipts: Vec<Receipt> = which.iter().filter_map(|index| self.receipt(index)).collect();
-                let releases = *outcome == Outcome::Release;
-                let licence = Licence { settled: receipts.clone(), releases, ..Licence::default() };
+                let settled = receipts.iter().map(|receipt| (*receipt, *outcome)).collect();
+                let licence = Licence { settled, ..Licence::default() };
                 let before = self.snapshot();
                 let held: Vec<bool> =
                     receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
@@ -454,8 +452,7 @@ impl World {
         let publishes: Vec<Publish> = publishes.iter().map(|message| self.publish(message)).collect();
         let settlements: Vec<(Receipt, Outcome)> =
             settles.iter().filter_map(|(index, outcome)| Some((self.receipt(index)?, *outcome))).collect();
-        let settled = settlements.iter().map(|(receipt, _)| *receipt).collect();
-        let licence = Licence { settled, publishes: true, ..Licence::default() };
+        let licence = Licence { settled: settlements.clone(), publishes: true, ..Licence::default() };
         let _ = self.ask(Command::Transact { publishes, settlements }, &licence);
     }
 
