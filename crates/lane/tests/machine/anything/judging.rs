@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use overtake_lane::{
-    ConsumerId, Delivery, Effect, Fact, MessageView, Order, Outcome, PickerKind, Priority, QueueId, QueueView, Seq,
-    Status, Step,
+    ConsumerId, Delivery, Effect, Fact, MessageView, Order, Outcome, PickerKind, Priority, QueueId,
+    QueueView, Seq, Status, Step,
 };
 
 use super::drawing::*;
@@ -83,7 +83,8 @@ impl World {
     ) {
         let now = self.watch.now;
         let expired = view.expires.is_some_and(|expires| expires <= now);
-        let mut settlements = licence.settled.iter().filter(|(receipt, _)| (receipt.queue, receipt.seq) == at);
+        let mut settlements =
+            licence.settled.iter().filter(|(receipt, _)| (receipt.queue, receipt.seq) == at);
         let released = settlements.clone().any(|(_, outcome)| *outcome == Outcome::Release);
         let settled = settlements.next().is_some();
         let over = view.deadline.is_some_and(|deadline| deadline <= now);
