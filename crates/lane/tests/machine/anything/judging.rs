@@ -275,7 +275,8 @@ impl World {
     /// Whether its windows have room, its own and the one it shares, with so much extra.
     pub(super) fn has_window(&self, id: ConsumerId, taker: &Taker, after: &Snapshot, extra: u32) -> bool {
         if !taker.stays || taker.is_stopped || taker.terms.no_ack {
-            return !taker.stays || (!taker.is_stopped && taker.unread < taker.window);
+            let has_room = taker.unread < taker.window && self.has_shared(taker.terms, after, 0);
+            return !taker.stays || (!taker.is_stopped && has_room);
         }
         self.held_by(id, after) < taker.window + extra && self.has_shared(taker.terms, after, extra)
     }
