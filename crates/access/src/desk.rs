@@ -14,7 +14,7 @@ use overtake_engine::{
     QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Select, Snapshot, Target, leads_nowhere,
 };
 use overtake_lane::{
-    Binding, Destination, ExchangeSettings, ExchangeView, Given, Outcome, Part, Policy, PolicyKind,
+    Binding, Destination, ExchangeSettings, ExchangeView, Existing, Given, Outcome, Part, Policy, PolicyKind,
     QueueView, Receipt, Refusal, Report, Settings, Status,
 };
 use overtake_routes::{Manifest, NamedRoute, diff};
@@ -41,6 +41,14 @@ pub enum NotDone {
     Denied(Denied),
     /// The engine does not.
     Failed(Failure),
+}
+
+impl NotDone {
+    /// Whether the engine declined for this reason.
+    #[must_use]
+    pub fn is(&self, refusal: Refusal) -> bool {
+        matches!(self, Self::Failed(Failure::Refused(refused)) if refused.refusal == refusal)
+    }
 }
 
 impl fmt::Display for NotDone {
@@ -147,6 +155,40 @@ impl Desk {
             self.record("queue.declare", name, before.unwrap_or_default(), after);
         }
         Ok(declared)
+    }
+
+    /// Changes the settings of a queue that is there: `change` is told its own settings and answers those it is to have. It is asked again
+    /// when somebody else has changed them meanwhile, so that neither change undoes the other. Configure; with a place for dead letters
+    /// also read the queue and write that.
+    pub async fn change_queue<E: From<NotDone>>(
+        &self,
+        name: &str,
+        mut change: impl FnMut(&Settings) -> Result<Settings, E>,
+    ) -> Result<(), E> {
+        self.must_have(Right::Configure, Named::Queue(name)).map_err(NotDone::from)?;
+        loop {
+            let there = self.engine.queue(name).await.map_err(NotDone::from)?;
+            let settings = change(&there.settings)?;
+            self.must(&(name, &settings)).map_err(NotDone::from)?;
+            if settings == there.settings {
+                return Ok(());
+            }
+            let (before, after) = (json!(there.settings), json!(settings));
+            let existing = Existing::From(Box::new(there.settings));
+            let declare = DeclareQueue { settings, identity: there.identity, existing };
+            match self.engine.declare(name, declare).await {
+                Ok(_) => {
+                    self.record("queue.declare", name, before, after);
+                    return Ok(());
+                }
+                Err(failure) => {
+                    let not = NotDone::from(failure);
+                    if !not.is(Refusal::QueueDiffers) {
+                        return Err(not.into());
+                    }
+                }
+            }
+        }
     }
 
     /// Makes a queue that is more than settings, or finds the one that is the same.

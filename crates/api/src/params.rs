@@ -77,6 +77,15 @@ impl Params {
         }
     }
 
+    /// Takes a parameter that is `true` or `false`; a missing one is false.
+    ///
+    /// # Errors
+    /// 422 for another value, or a parameter that is given twice.
+    pub fn take_flag(&mut self, name: &str) -> Result<bool, Problem> {
+        let word = self.take(name)?.unwrap_or_else(|| "false".to_owned());
+        word.parse().map_err(|_| Problem::bad_value(name, "must be `true` or `false`"))
+    }
+
     /// Takes all parameters for whose name `choose` returns a key.
     fn take_all<K>(&mut self, choose: impl Fn(&str) -> Option<K>) -> Vec<(K, String)> {
         let (mut chosen, mut left) = (Vec::new(), Vec::new());

@@ -3,12 +3,14 @@
 //! One exhaustive match maps each refusal of the broker to a status, so a new refusal does not compile without one.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use axum_core::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use overtake_engine::Failure;
 use overtake_lane::Refusal;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// `Retry-After` of 429 and 503, seconds.
@@ -48,6 +50,26 @@ pub struct ProblemBody {
     /// The limit that was passed, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u64>,
+    /// Of `queue-differs`: the settings that the request names and that are others in the queue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<Difference>,
+}
+
+/// A setting of a queue that a declaration names with another value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Difference {
+    /// Its key, with a point before the part of a table: `max_active`, `backoff.max_ms`, `lanes.high`.
+    pub setting: String,
+    /// Its value in the queue; `null`: not set.
+    pub here: Value,
+    /// Its value in the request; `null`: not set.
+    pub asked: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is {} and {} was asked", self.setting, self.here, self.asked)
+    }
 }
 
 /// A place in a body, counted from 1.
@@ -72,6 +94,7 @@ impl Problem {
             key: None,
             at: None,
             limit: None,
+            differences: Vec::new(),
         }))
     }
 
@@ -120,6 +143,29 @@ impl Problem {
     pub(crate) fn at(mut self, at: At) -> Self {
         self.0.at = Some(at);
         self
+    }
+
+    /// Takes the place in the body away.
+    #[must_use]
+    pub fn without_place(mut self) -> Self {
+        self.0.at = None;
+        self
+    }
+
+    /// A queue that exists with other settings than a declaration names: 409.
+    pub fn differs(queue: &str, differences: Vec<Difference>) -> Self {
+        let list: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        let mut problem = Self::from(Refusal::QueueDiffers).detail(format!(
+            "queue `{queue}` exists with other settings: {}; nothing was changed",
+            list.join(", ")
+        ));
+        if let [one] = &differences[..] {
+            problem = problem.key(one.setting.clone());
+        }
+        problem.0.differences = differences;
+        problem.hint(
+            "declare the queue as it is; `overtake queue set` (PATCH) changes what it names, `--replace` (`?replace=true`) all settings",
+        )
     }
 
     /// Puts `outer` before the key: `priority` inside `messages[3]` is `messages[3].priority`.

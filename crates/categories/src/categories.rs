@@ -6,7 +6,7 @@ use std::sync::Arc;
 use overtake_access::{Desk, NotDone};
 use overtake_engine::{DeleteOnly, Engine, Failure, Refused};
 use overtake_lane::{
-    Binding, Destination, ExchangeKind, ExchangeSettings, ExchangeView, PriorityLanes, Refusal,
+    Binding, Destination, ExchangeKind, ExchangeSettings, ExchangeView, PriorityLanes, Refusal, Settings,
 };
 use serde_json::{Map, Value};
 
@@ -152,10 +152,13 @@ impl Categories {
         self.declare(by, category).await?;
         let queue = queue_of(category, group);
         let there = missing_is_none(by.queue(&queue).await)?.map(|queue| queue.settings);
-        let settings = settings_of(&self.lanes, there.as_ref(), given)
-            .map_err(|(key, why)| NotInCategory::BadSetting(key, why))?;
-        if there.as_ref() != Some(&settings) {
-            by.declare_queue(&queue, settings).await?;
+        let settings_of = |there: Option<&Settings>| {
+            settings_of(&self.lanes, there, given.clone())
+                .map_err(|(key, why)| NotInCategory::BadSetting(key, why))
+        };
+        match &there {
+            Some(_) => by.change_queue(&queue, |there| settings_of(Some(there))).await?,
+            None => drop(by.declare_queue(&queue, settings_of(None)?).await?),
         }
         by.bind(Binding::new(category, Destination::Queue(Arc::from(&*queue)), "")).await?;
         let view = by.queue(&queue).await?;

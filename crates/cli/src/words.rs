@@ -58,24 +58,29 @@ pub(crate) fn headers(pairs: &[(String, String)]) -> Value {
 /// The value is read as TOML; what is no TOML is text. Dots lead into tables. A setting in ms may be said by its name without `_ms` as a
 /// duration, or by its full name as a number or a duration.
 pub(crate) fn put_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
-    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
-    match rest {
-        None => {
-            let (key, value) = match DURATIONS.iter().find(|name| ms_of(name) == first || **name == first) {
-                Some(name) => (ms_of(name), duration(first, name, text)?.into()),
-                None => (first.to_owned(), toml_value(text)),
-            };
-            settings.insert(key, value);
-            Ok(())
-        }
-        Some(rest) => {
-            let inner = settings.entry(first).or_insert_with(|| Value::Object(Map::new()));
-            let inner = inner
-                .as_object_mut()
-                .ok_or_else(|| format!("`{first}` is a plain value and a table at once"))?;
-            put_setting(inner, rest, text)
-        }
-    }
+    put(settings, key, Some(text))
+}
+
+/// As [`put_setting`], but nothing after the `=` is null, by which a change says that a setting is to have its default.
+pub(crate) fn change_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
+    put(settings, key, Some(text).filter(|text| !text.is_empty()))
+}
+
+fn put(settings: &mut Map<String, Value>, key: &str, text: Option<&str>) -> Result<(), String> {
+    let Some((first, rest)) = key.split_once('.') else {
+        let is_duration = |name: &&&str| ms_of(name) == key || **name == key;
+        let (key, value) = match (DURATIONS.iter().find(is_duration), text) {
+            (Some(name), Some(text)) => (ms_of(name), duration(key, name, text)?.into()),
+            (Some(name), None) => (ms_of(name), Value::Null),
+            (None, text) => (key.to_owned(), text.map(toml_value).unwrap_or_default()),
+        };
+        settings.insert(key, value);
+        return Ok(());
+    };
+    let inner = settings.entry(first).or_insert_with(|| Value::Object(Map::new()));
+    let inner =
+        inner.as_object_mut().ok_or_else(|| format!("`{first}` is a plain value and a table at once"))?;
+    put(inner, rest, text)
 }
 
 /// Settings that are durations, without the `_ms` of their names; and fields of tables that are.
@@ -123,6 +128,16 @@ mod tests {
         });
         let seen = outcome.map_or_else(|why| why, |()| Value::Object(settings).to_string());
         assert_eq!(seen, expect, "{words:?}");
+    }
+
+    #[test]
+    fn a_setting_without_a_value_has_its_default_again() {
+        let mut settings = Map::new();
+        for (key, text) in [("ttl", ""), ("max_active", "2"), ("lanes.low", ""), ("backoff.initial", "1s")] {
+            change_setting(&mut settings, key, text).expect("a change");
+        }
+        let expect = r#"{"backoff":{"initial_ms":1000},"lanes":{"low":null},"max_active":2,"ttl_ms":null}"#;
+        assert_eq!(Value::Object(settings).to_string(), expect);
     }
 
     #[test]

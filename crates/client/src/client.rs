@@ -63,11 +63,12 @@ impl Client {
 
     // ---- what is there ----
 
-    /// Makes a queue, or changes one, by its settings as JSON, such as `{"scheme": "signed"}`; `docs/queues.md` says which there are. After a connection was lost it is
-    /// declared again. Over HTTP, in the virtual host of the URL.
+    /// Makes a queue by its settings as JSON, such as `{"scheme": "signed"}`; `docs/queues.md` says which there are. A queue that is there is
+    /// not changed: the settings that are named must be its own. After a connection was lost it is declared again if it is gone. Over HTTP,
+    /// in the virtual host of the URL.
     ///
     /// # Errors
-    /// [`Error::Refused`] with a status of HTTP: the settings make no sense, or the user has no right to it.
+    /// [`Error::Refused`] with a status of HTTP: the settings make no sense, the user has no right to the queue, or it has other settings (409).
     #[cfg(feature = "http")]
     pub async fn declare_queue(&self, queue: &str, settings: &str) -> Result<(), Error> {
         self.topology.declare_queue(queue, settings).await

@@ -30,17 +30,14 @@ pub(crate) struct App {
     pub(crate) options: HttpOptions,
     pub(crate) requests: Arc<Requests>,
     pub(crate) queue_ids: QueueIds,
-    /// Whoever reads the settings of a queue to write them with a change holds it.
-    pub(crate) changing_settings: tokio::sync::Mutex<()>,
 }
 
 impl App {
     pub(crate) fn new(desks: Desks, services: Services, options: HttpOptions) -> Self {
-        let changing_settings = tokio::sync::Mutex::default();
         let requests = Arc::new(Requests::default());
         options.telemetry.add(Arc::clone(&requests) as Arc<dyn Source>);
         let queue_ids = QueueIds::default();
-        Self { desks, services, options, requests, queue_ids, changing_settings }
+        Self { desks, services, options, requests, queue_ids }
     }
 
     /// The receipts as the model has them, all of this queue.

@@ -21,16 +21,18 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
         refuse_query(request.uri().query())?;
-        let is_json = is_json(request.headers());
-        let bytes = read(request, app.options.max_request_bytes).await?;
-        if bytes.is_empty() {
-            return Ok(Self(decode(b"{}")?));
-        }
-        if !is_json {
-            return Err(not_json());
-        }
-        Ok(Self(decode(&bytes)?))
+        Ok(Self(decode(&json_body(request, app).await?)?))
     }
+}
+
+/// Reads the JSON body of a request. An empty body is `{}`.
+pub(crate) async fn json_body(request: Request, app: &App) -> Result<Bytes, Problem> {
+    let is_json = is_json(request.headers());
+    let bytes = read(request, app.options.max_request_bytes).await?;
+    if bytes.is_empty() {
+        return Ok(Bytes::from_static(b"{}"));
+    }
+    if is_json { Ok(bytes) } else { Err(not_json()) }
 }
 
 /// Refuses query parameters, for a request that takes none: ignoring them, `purge?status=dead` would purge ready messages.

@@ -37,6 +37,7 @@ mod routes;
 mod schedules;
 mod schema;
 mod services;
+mod settings;
 mod snapshot;
 mod sources;
 mod tokens;

@@ -84,6 +84,6 @@ fn problem() -> Response {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, put, post, delete, .. } = item;
-    [get, put, post, delete].into_iter().flatten()
+    let PathItem { get, put, post, delete, patch, .. } = item;
+    [get, put, post, delete, patch].into_iter().flatten()
 }

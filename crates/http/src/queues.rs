@@ -2,27 +2,37 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use overtake_access::Desk;
 use overtake_api::params::{Params, queue_cursor_text};
-use overtake_lane::{Identity, LaneView, QueueView, Settings};
+use overtake_api::problem;
+use overtake_engine::DeclareQueue;
+use overtake_lane::{Existing, Identity, LaneView, QueueView, Refusal, Settings};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App, done, json};
-use crate::decode::Json;
+use crate::decode::{self, Json};
 use crate::login::At;
 use crate::path::QueueName;
 use crate::problem::Problem;
 use crate::schema::{LaneSchema, SettingsSchema};
+use crate::settings;
 
 /// The paths of queues.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(declare_queue, show_queue, delete_queue))
+    OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(
+        declare_queue,
+        change_queue,
+        show_queue,
+        delete_queue
+    ))
 }
 
 /// A page of queues.
@@ -176,23 +186,77 @@ impl<'a> QueueOut<'a> {
     }
 }
 
-/// Makes a queue, or changes its settings.
+/// Makes a queue, or finds the one that has the settings of the body.
 ///
-/// The body holds all settings: one that is missing gets its default.
+/// Settings that the body leaves out have their defaults in a queue that is made, and may be any in one that is there. Where one that is
+/// named has another value, nothing changes: 409 `queue-differs`, with the `differences`.
 #[utoipa::path(
     put, path = "/v1/queues/{queue}", tag = "queues",
-    params(("queue" = String, Path, description = "Name, percent-encoded; 1 to 255 bytes")),
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded; 1 to 255 bytes"),
+        ("replace" = Option<bool>, Query, description = "`true`: the queue that is there gets all settings of the body, and the defaults of those left out"),
+    ),
     request_body = SettingsSchema,
     responses(
         (status = 201, description = "Made", body = QueueOut),
-        (status = 200, description = "It was there; the same settings, or changed", body = QueueOut),
+        (status = 200, description = "It was there with these settings, or has them now", body = QueueOut),
     )
 )]
-async fn declare_queue(At(desk): At, QueueName(name): QueueName, Json(settings): Json<Settings>) -> Answer {
-    settings.validate().map_err(|bad| Problem::bad_value(bad.key.clone(), bad.to_string()))?;
-    let declared = desk.declare_queue(&name, settings).await?;
-    let status = if declared.made { StatusCode::CREATED } else { StatusCode::OK };
+async fn declare_queue(
+    State(app): State<Arc<App>>,
+    At(desk): At,
+    QueueName(name): QueueName,
+    mut params: Params,
+    request: Request,
+) -> Answer {
+    let replaces = params.take_flag("replace")?;
+    params.finish("replace")?;
+    let body = decode::json_body(request, &app).await?;
+    let (said, asked): (Map<String, Value>, Settings) = (decode::decode(&body)?, decode::decode(&body)?);
+    settings::validate(&asked)?;
+    let made = match replaces {
+        true => desk.declare_queue(&name, asked).await?.made,
+        false => declare(&desk, &name, &said, asked).await?,
+    };
+    let status = if made { StatusCode::CREATED } else { StatusCode::OK };
     json(status, &QueueOut::of(&desk.queue(&name).await?))
+}
+
+/// Makes a queue that is not there, and compares the settings of one that is. Returns whether it is new.
+async fn declare(
+    desk: &Desk,
+    name: &str,
+    said: &Map<String, Value>,
+    asked: Settings,
+) -> Result<bool, Problem> {
+    let declare =
+        DeclareQueue { settings: asked.clone(), existing: Existing::Same, ..DeclareQueue::default() };
+    match desk.declare(name, declare).await {
+        Ok(declared) => return Ok(declared.made),
+        Err(not) if not.is(Refusal::QueueDiffers) => {}
+        Err(not) => return Err(not.into()),
+    }
+    let differences = settings::differences(said, &asked, &desk.queue(name).await?.settings);
+    if differences.is_empty() { Ok(false) } else { Err(problem::Problem::differs(name, differences).into()) }
+}
+
+/// Changes some settings of a queue.
+///
+/// What the body does not name stays as it is, and `null` is the default. `backoff` and `lanes` are changed part by part, every other
+/// setting as a whole. What waits stays, and goes by the new settings from now on.
+#[utoipa::path(
+    patch, path = "/v1/queues/{queue}", tag = "queues",
+    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    request_body = SettingsSchema,
+    responses((status = 200, description = "The queue with its new settings", body = QueueOut))
+)]
+async fn change_queue(
+    At(desk): At,
+    QueueName(name): QueueName,
+    Json(change): Json<Map<String, Value>>,
+) -> Answer {
+    desk.change_queue(&name, |before| settings::changed(before, &change)).await?;
+    json(StatusCode::OK, &QueueOut::of(&desk.queue(&name).await?))
 }
 
 /// A page of queues, by name.

@@ -219,8 +219,7 @@ async fn set_routes(
     mut params: Params,
     request: Request,
 ) -> Answer {
-    let only_check =
-        params.take("check")?.map(|word| is_true("check", &word)).transpose()?.unwrap_or_default();
+    let only_check = params.take_flag("check")?;
     params.finish("check")?;
     let media_type = request.headers().get(header::CONTENT_TYPE).cloned();
     let is_toml = media_type.is_some_and(|value| value.as_bytes().starts_with(b"application/toml"));
@@ -282,10 +281,10 @@ async fn publish_to_topic(
     mut params: Params,
     request: Request,
 ) -> Answer {
-    let mandatory = params.take("mandatory")?.map(|word| is_true("mandatory", &word)).transpose()?;
+    let mandatory = params.take_flag("mandatory")?;
     params.finish("mandatory")?;
-    let to = to_exchange(ROUTES_EXCHANGE.into(), &path_of(&path), None, mandatory.unwrap_or_default())
-        .map_err(|no| no.key("path"))?;
+    let to =
+        to_exchange(ROUTES_EXCHANGE.into(), &path_of(&path), None, mandatory).map_err(|no| no.key("path"))?;
     let headers = request.headers().clone();
     let body = decode::read(request, app.options.max_request_bytes).await?;
     let mut messages = if decode::is_json(&headers) {
@@ -295,10 +294,6 @@ async fn publish_to_topic(
     };
     trace::inherit(&headers, &mut messages);
     json(StatusCode::CREATED, &PublishedList::with_queues(batch::publish(&desk, messages).await?))
-}
-
-fn is_true(key: &str, word: &str) -> Result<bool, Problem> {
-    word.parse().map_err(|_| Problem::bad_value(key, "must be `true` or `false`"))
 }
 
 fn not_a_manifest(error: &overtake_routes::ManifestError) -> Problem {

@@ -334,13 +334,16 @@ pub enum Which {
 }
 
 /// What becomes of a queue that is declared and is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// It gets these settings and keeps its identity.
     #[default]
     Update,
     /// It is left as it is, or the declaration is refused ([`Refusal::QueueDiffers`]) if it is another one ([`Identity::is_same`]).
     Same,
+    /// The queue gets these settings if its own are still those in here, else the declaration is refused ([`Refusal::QueueDiffers`]):
+    /// somebody else has changed them meanwhile. No queue is made ([`Refusal::NoSuchQueue`]).
+    From(Box<Settings>),
 }
 
 /// How a lease ends.

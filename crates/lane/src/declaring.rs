@@ -22,7 +22,8 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         crate::check_queue_name(&name)?;
-        if self.vhosts.get(self.asking.vhost)?.queue(&name).is_err() {
+        let is_change = matches!(existing, Existing::From(_));
+        if self.vhosts.get(self.asking.vhost)?.queue(&name).is_err() && !is_change {
             return self.make_queue(name, settings, identity, step);
         }
         let id = self.usable(&name)?;
@@ -33,7 +34,10 @@ impl Broker {
                     return Err(Refusal::QueueDiffers);
                 }
             }
-            Existing::Update => self.change_queue(id, settings, step)?,
+            Existing::From(before) if *self.queue_ref(id).own() != *before => {
+                return Err(Refusal::QueueDiffers);
+            }
+            Existing::Update | Existing::From(_) => self.change_queue(id, settings, step)?,
         }
         self.use_queue(id);
         Ok(self.declared(id, false))

@@ -1,13 +1,24 @@
 //! Queues of the configuration, declared at start.
 
+use std::collections::BTreeSet;
+
 use overtake_engine::{Engine, Failure, Refused};
+
+use overtake_lane::Settings;
+use serde_json::{Map, Value};
 
 use crate::ServeError;
 use crate::config::ConfiguredQueue;
 
-/// Declares every queue. One that is there gets the settings of the configuration.
+/// Declares every queue. One that is there gets the settings of the configuration, all of them; the log says which were others.
 pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> Result<(), ServeError> {
     for queue in queues {
+        if let Ok(there) = engine.queue(&queue.name).await {
+            let changes = changes(&there.settings, &queue.settings);
+            if !changes.is_empty() {
+                tracing::warn!(queue = queue.name, changes, "gets the settings of the configuration");
+            }
+        }
         match engine.declare_queue(&queue.name, queue.settings.clone()).await {
             Ok(declared) if declared.made => tracing::info!(queue = queue.name, "declared"),
             Ok(_) => {}
@@ -22,4 +33,31 @@ pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> 
         }
     }
     Ok(())
+}
+
+/// The settings that are not the same: `max_active from 20 to 10`.
+fn changes(before: &Settings, after: &Settings) -> String {
+    let table = |settings| match serde_json::to_value(settings) {
+        Ok(Value::Object(table)) => table,
+        _ => unreachable!("settings are a table"),
+    };
+    let (before, after) = (table(before), table(after));
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let value = |table: &Map<String, Value>, key: &str| table.get(key).cloned().unwrap_or_default();
+    let changed = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
+    let changed = changed.map(|key| format!("{key} from {} to {}", value(&before, key), value(&after, key)));
+    changed.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_start_changes_is_named() {
+        let before = Settings { max_active: 20, history: Some("h".into()), ..Settings::default() };
+        let after = Settings { max_active: 10, ..Settings::default() };
+        assert_eq!(changes(&before, &after), "history from \"h\" to null, max_active from 20 to 10");
+        assert_eq!(changes(&after, &after), "");
+    }
 }

@@ -34,7 +34,7 @@ def name(text: str) -> str:
 
 
 def queue_settings(queue: str, settings: dict[str, Any]) -> Call:
-    """Makes a queue, or changes it."""
+    """Makes a queue, or compares the settings of the one that is there."""
     return Call("PUT", f"/v1/queues/{name(queue)}", durations.settings(settings))
 
 

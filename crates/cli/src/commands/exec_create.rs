@@ -86,7 +86,7 @@ async fn check(name: &str, settings: &Value, session: &Session) -> Result<(), Fa
     differs.map_or(Ok(()), |(key, value)| {
         let what = format!("queue {name} is there already: its `{key}` is {} and not {value}", there[key]);
         Err(Failure::new(Exit::Error, what).hint(
-            "change it with `overtake exec limit` or `overtake queue declare`, or make another pair with --queue",
+            "change it with `overtake exec limit` or `overtake queue set`, or make another pair with --queue",
         ))
     })
 }

@@ -20,17 +20,44 @@ const PAGE: u64 = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    /// Make a queue, or change the settings of the one that is there.
+    /// Make a queue, or check that the one that is there has these settings.
     ///
     /// Settings are written as in the configuration file and over HTTP: KEY=VALUE with a TOML value, dots leading into
-    /// tables. A setting that is not given has its default, also when the queue is there already.
+    /// tables. In a new queue a setting that is not given has its default. A queue that is there is never changed: a
+    /// setting with another value is an error that shows both. `overtake queue set` changes settings.
     #[command(after_help = "\
 Examples:
   overtake queue declare jobs
   overtake queue declare jobs scheme=named max_active=10 lanes.background.max_active=6
   overtake queue declare mail 'order={lanes=[{name=\"hot\",from=7},{name=\"cold\"}]}'
-  overtake queue declare mail --from mail.toml")]
+  overtake queue declare mail --from mail.toml --replace")]
     Declare(DeclareArgs),
+    /// Change settings of a queue; those that are not given stay.
+    ///
+    /// KEY=VALUE with a TOML value, dots leading into tables; KEY= is the default again. Messages that wait stay, and go
+    /// by the new settings from now on.
+    #[command(after_help = "\
+Examples:
+  overtake queue set jobs max_active=20
+  overtake queue set jobs backoff.initial=500ms delivery_limit=5
+  overtake queue set jobs ttl= lanes.background=")]
+    Set(SetArgs),
+    /// Pause a queue: nothing more is given to consumers until it is resumed.
+    #[command(after_help = "\
+Examples:
+  overtake queue pause jobs")]
+    Pause {
+        /// Its name.
+        queue: String,
+    },
+    /// Resume a queue that is paused.
+    #[command(after_help = "\
+Examples:
+  overtake queue resume jobs")]
+    Resume {
+        /// Its name.
+        queue: String,
+    },
     /// List all queues.
     #[command(after_help = "\
 Examples:
@@ -64,6 +91,18 @@ pub(crate) struct DeclareArgs {
     /// Settings from a file, TOML or JSON; those given as KEY=VALUE win.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// Give a queue that is there all of these settings, and the defaults of those that are not given.
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// Its name.
+    queue: String,
+    /// Settings, such as scheme=signed, ttl=60s or backoff.initial=500ms; KEY= is the default again.
+    #[arg(value_name = "KEY=VALUE", value_parser = words::pair, required = true)]
+    settings: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -84,6 +123,13 @@ pub(crate) struct DeleteArgs {
 pub(crate) async fn run(command: &QueueCommand, session: &Session) -> Ended {
     match command {
         QueueCommand::Declare(args) => declare(args, session).await,
+        QueueCommand::Set(args) => set(args, session).await,
+        QueueCommand::Pause { queue } => {
+            change(queue, json!({ "paused": true }), session, || format!("queue {queue} is paused")).await
+        }
+        QueueCommand::Resume { queue } => {
+            change(queue, json!({ "paused": false }), session, || format!("queue {queue} goes on")).await
+        }
         QueueCommand::List => list(session).await,
         QueueCommand::Show { queue } => show(queue, session).await,
         QueueCommand::Delete(args) => delete(args, session).await,
@@ -98,12 +144,36 @@ async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
     for (key, value) in &args.settings {
         words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
     }
-    let path = path(&["v1", "queues", &args.queue]);
+    let replace = if args.replace { "?replace=true" } else { "" };
+    let path = path(&["v1", "queues", &args.queue]) + replace;
     let answer = session.client.ask(Method::PUT, &path, Some(&Value::Object(settings))).await?;
     session.out.done(&answer.body, || {
         let what = if answer.status == StatusCode::CREATED { "made" } else { "there, with these settings" };
         format!("queue {} is {what}", args.queue)
     })?;
+    Ok(Exit::Done)
+}
+
+async fn set(args: &SetArgs, session: &Session) -> Ended {
+    let mut settings = Map::new();
+    for (key, value) in &args.settings {
+        words::change_setting(&mut settings, key, value).map_err(Failure::usage)?;
+    }
+    let new = |(key, value): &(String, String)| {
+        if value.is_empty() { format!("{key} = its default") } else { format!("{key} = {value}") }
+    };
+    let said = || {
+        let all: Vec<String> = args.settings.iter().map(new).collect();
+        format!("queue {} is changed: {}", args.queue, all.join(", "))
+    };
+    change(&args.queue, Value::Object(settings), session, said).await
+}
+
+/// Changes the settings that `settings` names.
+async fn change(queue: &str, settings: Value, session: &Session, said: impl Fn() -> String) -> Ended {
+    let path = path(&["v1", "queues", queue]);
+    let answer = session.client.ask(Method::PATCH, &path, Some(&settings)).await?;
+    session.out.done(&answer.body, said)?;
     Ok(Exit::Done)
 }
 

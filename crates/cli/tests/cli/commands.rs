@@ -61,11 +61,106 @@ fn queues_are_declared_listed_shown_and_deleted() {
     "#]],
     );
     story.check(
-        &["queue", "declare", "jobs", "scheme=named", "lanes.background.max_active=5"],
+        &["queue", "declare", "jobs", "scheme=named", "lanes.background.max_active=6"],
         expect![[r#"
         exit 0
         queue jobs is there, with these settings
     "#]],
+    );
+    story.check(
+        &["queue", "declare", "jobs", "scheme=named", "lanes.background.max_active=5"],
+        expect![[r#"
+            exit 1
+            error: queue `jobs` exists with other settings: `lanes.background` is {"max_active":6} and {"max_active":5} was asked; nothing was changed (409 queue-differs)
+             hint: declare the queue as it is; `overtake queue set` (PATCH) changes what it names, `--replace` (`?replace=true`) all settings
+        "#]],
+    );
+    story.check(
+        &["queue", "set", "jobs", "max_active=20", "ttl=60s"],
+        expect![[r#"
+        exit 0
+        queue jobs is changed: max_active = 20, ttl = 60s
+    "#]],
+    );
+    story.check(
+        &["queue", "set", "jobs", "ttl=", "lanes.background="],
+        expect![[r#"
+        exit 0
+        queue jobs is changed: ttl = its default, lanes.background = its default
+    "#]],
+    );
+    story.check(
+        &["queue", "set", "none", "ttl=1s"],
+        expect![[r#"
+        exit 1
+        error: no queue `none` in vhost `/` (404 no-such-queue)
+         hint: declare the queue first, or check its name
+    "#]],
+    );
+    story.check(
+        &["queue", "set", "jobs", "ttl=60"],
+        expect![[r#"
+        exit 2
+        error: ttl: `60` has no unit: say 60s for seconds, or 60ms for milliseconds
+    "#]],
+    );
+    story.check(
+        &["queue", "pause", "jobs"],
+        expect![[r#"
+        exit 0
+        queue jobs is paused
+    "#]],
+    );
+    story.check(
+        &["queue", "show", "jobs"],
+        expect![[r#"
+        exit 0
+        jobs
+          consumers: 0, waiting: 0
+          backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
+          check_entire_queue_on_cleanup = true
+          consumer_timeout_ms = 0
+          dead_letter = "keep"
+          dead_letter_evicted = false
+          dead_letter_expired = false
+          delivery_limit = 0
+          expire_at_once = false
+          expires_ms = 0
+          fair_keys = false
+          group_limit = 0
+          max_active = 20
+          max_bytes = 0
+          max_consumers = 50000
+          max_length = 0
+          max_message_bytes = 0
+          max_ttl_ms = 0
+          max_unacked = 1000000
+          order = "priority"
+          overflow = "evict"
+          paused = true
+          picker = "strict"
+          run_timeout_ms = 0
+          scheme = "named"
+          single_active_consumer = false
+          ttl_ms = 0
+          visibility_timeout_ms = 30000
+
+        no lanes: nothing was published yet
+    "#]],
+    );
+    story.check(
+        &["queue", "resume", "jobs"],
+        expect![[r#"
+        exit 0
+        queue jobs goes on
+    "#]],
+    );
+    story.check(
+        &["queue", "declare", "jobs", "--replace", "scheme=named", "lanes.background.max_active=5"],
+        expect![[r#"
+            exit 0
+            queue jobs is there, with these settings
+        "#]],
     );
     story.check(
         &["queue", "declare", "jobs", "max_activ=1"],
@@ -153,7 +248,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
     );
     story.ok(&["publish", "jobs", "one"]);
     story.check(
-        &["queue", "declare", "jobs", "scheme=signed"],
+        &["queue", "declare", "jobs", "--replace", "scheme=signed"],
         expect![[r#"
             exit 1
             error: `scheme` cannot change while messages are in the queue (409 setting-fixed)

@@ -7,7 +7,6 @@ use axum::http::request::Parts;
 use overtake_access::{Desk, NotDone, Tag};
 use overtake_api::name::checked_queue;
 use overtake_api::params::{Params, digits};
-use overtake_engine::Failure;
 use overtake_lane::{Given, QueueView, Refusal};
 
 use super::item::ExecutionStatus;
@@ -101,15 +100,13 @@ impl Executions {
 }
 
 async fn no_queue(desk: &Desk, queue: &str, not: NotDone) -> Problem {
-    match not {
-        NotDone::Failed(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => {
-            let problem = Problem::from(Refusal::NoSuchQueue).key("queue").hint(format!(
-                "make it with `overtake exec create --queue {queue}`, or name another: `queue=NAME`, on the command line `--queue NAME`"
-            ));
-            named(problem, desk, queue).await
-        }
-        not => not.into(),
+    if !not.is(Refusal::NoSuchQueue) {
+        return not.into();
     }
+    let problem = Problem::from(Refusal::NoSuchQueue).key("queue").hint(format!(
+        "make it with `overtake exec create --queue {queue}`, or name another: `queue=NAME`, on the command line `--queue NAME`"
+    ));
+    named(problem, desk, queue).await
 }
 
 impl ExecutionQuery {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_access::NotDone;
-use overtake_engine::{Browse, BrowsedMessage, Failure, Filter};
+use overtake_engine::{Browse, BrowsedMessage, Filter};
 use overtake_lane::{BrowseOrder, Refusal, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -103,7 +103,7 @@ impl Executions {
 
     /// A priority that the queue knows and its history does not is no fault of whoever asks.
     fn other_scheme(&self, not: NotDone) -> Problem {
-        let is_unknown = is(&not, Refusal::PriorityUnknown) || is(&not, Refusal::PriorityOutOfRange);
+        let is_unknown = not.is(Refusal::PriorityUnknown) || not.is(Refusal::PriorityOutOfRange);
         let problem = Problem::from(not);
         let scheme = self.view.effective_settings().scheme;
         let hint = || {
@@ -138,15 +138,11 @@ impl Executions {
 fn there(found: Result<BrowsedMessage, NotDone>) -> Result<Option<BrowsedMessage>, Problem> {
     match found {
         Ok(message) => Ok(Some(message)),
-        Err(not) if is_no_queue(&not) || is(&not, Refusal::NoSuchMessage) => Ok(None),
+        Err(not) if is_no_queue(&not) || not.is(Refusal::NoSuchMessage) => Ok(None),
         Err(not) => Err(not.into()),
     }
 }
 
 fn is_no_queue(not: &NotDone) -> bool {
-    is(not, Refusal::NoSuchQueue)
-}
-
-fn is(not: &NotDone, refusal: Refusal) -> bool {
-    matches!(not, NotDone::Failed(Failure::Refused(refused)) if refused.refusal == refusal)
+    not.is(Refusal::NoSuchQueue)
 }

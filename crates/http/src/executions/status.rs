@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use overtake_api::body::Ranged;
 use overtake_lane::{LaneView, QueueView, Settings};
@@ -14,6 +13,7 @@ use utoipa_axum::routes;
 use super::ask::Executions;
 use crate::app::{Answer, App, json};
 use crate::decode::Json;
+use crate::problem::Problem;
 
 /// The paths of the queue.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
@@ -99,12 +99,11 @@ async fn show_execution_queue(executions: Executions) -> Answer {
     responses((status = 200, description = "The queue as it is now", body = ExecutionQueue))
 )]
 async fn set_max_concurrent(
-    State(app): State<Arc<App>>,
     executions: Executions,
     Json(MaxConcurrentIn { max_concurrent }): Json<MaxConcurrentIn>,
 ) -> Answer {
     let most = u32::try_from(max_concurrent.0).unwrap_or(u32::MAX);
-    change(&app, &executions, |settings| settings.max_active = most).await
+    change(&executions, |settings| settings.max_active = most).await
 }
 
 /// From now on none begins; what runs goes on: the setting `paused` of the queue. For administrators.
@@ -113,8 +112,8 @@ async fn set_max_concurrent(
     params(("queue" = Option<String>, Query, description = "The queue, else `executions`")),
     responses((status = 200, description = "The queue as it is now", body = ExecutionQueue))
 )]
-async fn pause_executions(State(app): State<Arc<App>>, executions: Executions) -> Answer {
-    change(&app, &executions, |settings| settings.paused = true).await
+async fn pause_executions(executions: Executions) -> Answer {
+    change(&executions, |settings| settings.paused = true).await
 }
 
 /// They begin again. For administrators.
@@ -123,17 +122,18 @@ async fn pause_executions(State(app): State<Arc<App>>, executions: Executions) -
     params(("queue" = Option<String>, Query, description = "The queue, else `executions`")),
     responses((status = 200, description = "The queue as it is now", body = ExecutionQueue))
 )]
-async fn resume_executions(State(app): State<Arc<App>>, executions: Executions) -> Answer {
-    change(&app, &executions, |settings| settings.paused = false).await
+async fn resume_executions(executions: Executions) -> Answer {
+    change(&executions, |settings| settings.paused = false).await
 }
 
 /// Changes a setting and leaves all others as they are.
-async fn change(app: &App, executions: &Executions, change: impl FnOnce(&mut Settings)) -> Answer {
+async fn change(executions: &Executions, change: impl Fn(&mut Settings)) -> Answer {
     let Executions { desk, queue, .. } = executions;
-    // Two that change different settings at once must not undo each other.
-    let _alone = app.changing_settings.lock().await;
-    let mut settings = desk.queue(queue).await?.settings;
-    change(&mut settings);
-    desk.declare_queue(queue, settings).await?;
+    let changed = |before: &Settings| {
+        let mut settings = before.clone();
+        change(&mut settings);
+        Ok::<_, Problem>(settings)
+    };
+    desk.change_queue(queue, changed).await?;
     json(StatusCode::OK, &ExecutionQueue::of(&desk.queue(queue).await?))
 }

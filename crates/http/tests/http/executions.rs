@@ -291,7 +291,7 @@ async fn what_cannot_be_meant_is_named() {
 #[tokio::test]
 async fn a_history_of_another_scheme_is_told_from_a_wrong_priority() {
     let works = Works::new().await;
-    works.0.put("/v1/queues/executions.history", r#"{"order":"fifo"}"#).await.expect(200);
+    works.0.put("/v1/queues/executions.history?replace=true", r#"{"order":"fifo"}"#).await.expect(200);
     let reply = works.get("?priority=high").await;
     let hint = reply.json["hint"].as_str().expect("a hint");
     assert!(reply.status == 422 && hint.contains("`named`, and give its history the same"), "{}", reply.text);

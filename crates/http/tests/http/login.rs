@@ -298,7 +298,9 @@ async fn rights_are_by_name_and_by_what_is_done() {
     assert_eq!(refused.json["detail"], expect);
     let dead = r#"{"dead_letter":{"exchange":{"name":"amq.topic"}}}"#;
     check("PUT", "/v1/queues/own", dead, "403 access-refused").await;
-    check("PUT", "/v1/queues/own", r#"{"dead_letter":{"exchange":{"name":"x"}}}"#, "200 -").await;
+    check("PATCH", "/v1/queues/own", dead, "403 access-refused").await;
+    check("PATCH", "/v1/queues/q", r#"{"paused":true}"#, "403 access-refused").await;
+    check("PATCH", "/v1/queues/own", r#"{"dead_letter":{"exchange":{"name":"x"}}}"#, "200 -").await;
     check("POST", "/v1/queues/own/messages", r#"{"body":"a"}"#, "201 -").await;
     check("POST", "/v1/queues/q/messages", r#"{"body":"a"}"#, "403 access-refused").await;
     check("POST", "/v1/exchanges/x/messages", r#"{"body":"a"}"#, "201 -").await;

@@ -97,6 +97,7 @@ const EVERY: &str = "
     POST /v1/transactions
     PUT /v1/exchanges/{exchange}
     PUT /v1/queues/{queue}
+    PATCH /v1/queues/{queue}
     PUT /v1/queues/{queue}/messages/{id}/priority
     PUT /v1/schedules/{schedule}
     PUT /v1/users/{user}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use overtake_http::HttpOptions;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -16,13 +16,73 @@ async fn a_queue_is_made_changed_shown_and_deleted() {
     assert_eq!(made.json["settings"]["max_active"], 3);
     assert_eq!(made.json["settings"]["visibility_timeout_ms"], 30_000);
     world.put("/v1/queues/q", r#"{"scheme":"named","max_active":3}"#).await.expect(200);
-    let changed = world.put("/v1/queues/q", r#"{"scheme":"named"}"#).await.expect(200);
+    world.put("/v1/queues/q", r#"{"scheme":"named"}"#).await.expect(200);
+    let changed = world.put("/v1/queues/q?replace=true", r#"{"scheme":"named"}"#).await.expect(200);
     assert_eq!(changed.json["settings"]["max_active"], 0, "what is missing has its default");
     world.put("/v1/queues/empty-body", "").await.expect(201);
     let names = world.get("/v1/queues").await.expect(200).json["queues"].clone();
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&json!("empty-body"), &json!("q")));
     world.delete("/v1/queues/q?if=empty,unused").await.expect(204);
     assert_eq!(world.get("/v1/queues/q").await.code(), "404 no-such-queue");
+}
+
+#[tokio::test]
+async fn a_declaration_changes_nothing_and_says_what_differs() {
+    let world = World::with_queue(r#"{"scheme":"named","max_active":3,"delivery_limit":5}"#).await;
+    world.put("/v1/queues/q", "").await.expect(200);
+    world.put("/v1/queues/q", r#"{"delivery_limit":5}"#).await.expect(200);
+    let differs = world.put("/v1/queues/q", r#"{"scheme":"named","max_active":2,"ttl_ms":9}"#).await;
+    assert_eq!(differs.code(), "409 queue-differs");
+    let differences = json!([
+        {"setting": "max_active", "here": 3, "asked": 2},
+        {"setting": "ttl_ms", "here": 0, "asked": 9},
+    ]);
+    assert_eq!(differs.json["differences"], differences);
+    let detail = "queue `q` exists with other settings: `max_active` is 3 and 2 was asked, `ttl_ms` is 0 and 9 was asked; \
+                  nothing was changed";
+    assert_eq!(differs.json["detail"], detail);
+    let settings = &world.get("/v1/queues/q").await.json["settings"];
+    assert_eq!((&settings["max_active"], &settings["delivery_limit"]), (&json!(3), &json!(5)));
+    assert_eq!(world.put("/v1/queues/q", r#"{"max_active":-1}"#).await.code(), "422 value-invalid");
+    assert_eq!(world.put("/v1/queues/q?replace=yes", "").await.code(), "422 value-invalid");
+    assert_eq!(world.put("/v1/queues/q?replac=true", "").await.code(), "422 parameter-unknown");
+}
+
+#[tokio::test]
+async fn settings_are_changed_one_by_one() {
+    let world = World::with_queue(r#"{"scheme":"named","max_active":3,"delivery_limit":5}"#).await;
+    let patch = async |body: &str| world.ask("PATCH", "/v1/queues/q", body).await;
+    let changed = patch(r#"{"max_active":20,"lanes":{"low":{"max_active":1}}}"#).await.expect(200);
+    let settings = &changed.json["settings"];
+    assert_eq!((&settings["max_active"], &settings["delivery_limit"]), (&json!(20), &json!(5)));
+    let reset = patch(r#"{"max_active":null,"lanes":{"low":null},"paused":true}"#).await.expect(200);
+    let settings = &reset.json["settings"];
+    assert_eq!((&settings["max_active"], &settings["paused"]), (&json!(0), &json!(true)));
+    assert_eq!((&settings["scheme"], &settings["lanes"]), (&json!("named"), &Value::Null));
+    let unknown = patch(r#"{"max_activ":1}"#).await;
+    assert_eq!((unknown.code(), &unknown.json["key"]), ("422 field-unknown".to_owned(), &json!("max_activ")));
+    assert_eq!(patch(r#"{"max_active":-1}"#).await.code(), "422 value-invalid");
+    patch(r#"{"paused":false}"#).await.expect(200);
+    world.publish("a").await;
+    let fixed = patch(r#"{"scheme":"signed"}"#).await;
+    assert_eq!((fixed.code(), &fixed.json["key"]), ("409 setting-fixed".to_owned(), &json!("scheme")));
+    patch(r#"{"scheme":"named"}"#).await.expect(200);
+    assert_eq!(world.ask("PATCH", "/v1/queues/none", "{}").await.code(), "404 no-such-queue");
+    assert_eq!(world.get("/v1/queues/none").await.code(), "404 no-such-queue");
+}
+
+#[tokio::test]
+async fn changes_of_different_settings_at_once_all_hold() {
+    let world = World::with_queue("").await;
+    let change = async |key: &str| {
+        let body = json!({ key: 7 }).to_string();
+        world.ask("PATCH", "/v1/queues/q", &body).await.expect(200);
+    };
+    let keys = ["max_active", "max_length", "ttl_ms", "delivery_limit", "max_consumers", "max_bytes"];
+    let [a, b, c, d, e, f] = keys.map(change);
+    tokio::join!(a, b, c, d, e, f);
+    let settings = world.get("/v1/queues/q").await.json["settings"].clone();
+    assert!(keys.iter().all(|key| settings[*key] == 7), "{settings}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("GET", "/v1/nothing", "", "404 no-such-path", ""),
     ("GET", "/v1/queues/a/b/c", "", "404 no-such-path", ""),
     ("POST", "/v1/queues", "", "405 method-not-allowed", ""),
-    ("PATCH", "/v1/queues/q", "", "405 method-not-allowed", ""),
+    ("TRACE", "/v1/queues/q", "", "405 method-not-allowed", ""),
     ("GET", "/v1/queues/q/leases", "", "405 method-not-allowed", ""),
     ("POST", "/livez", "", "405 method-not-allowed", ""),
     // Names.
@@ -221,7 +221,7 @@ async fn a_method_that_is_not_taken_is_told_which_are() {
     let reply = World::new().ask("POST", "/v1/queues/q", "").await.expect(405);
     let mut allowed: Vec<_> = reply.header("allow").split(',').map(str::trim).collect();
     allowed.sort_unstable();
-    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "PUT"]);
+    assert_eq!(allowed, ["DELETE", "GET", "HEAD", "PATCH", "PUT"]);
 }
 
 #[tokio::test]
@@ -351,7 +351,7 @@ async fn a_receipt_does_not_survive_its_queue() {
 async fn conflicts_say_what_stands_in_the_way() {
     let world = World::with_queue("").await;
     world.publish("a").await;
-    let fixed = world.put("/v1/queues/q", r#"{"scheme":"named"}"#).await;
+    let fixed = world.put("/v1/queues/q?replace=true", r#"{"scheme":"named"}"#).await;
     assert_eq!((fixed.code(), &fixed.json["key"]), ("409 setting-fixed".to_owned(), &json!("scheme")));
     assert_eq!(world.delete("/v1/queues/q?if=empty").await.code(), "409 not-empty");
     assert_eq!(world.post("/v1/queues/q/replay", r#"{"id":"a"}"#).await.code(), "409 not-dead");
@@ -364,7 +364,7 @@ async fn a_full_queue_asks_to_come_again() {
     let full = world.post("/v1/queues/q/messages", r#"{"body":"b"}"#).await;
     assert_eq!((full.code().as_str(), full.header("retry-after")), ("429 queue-full", "1"));
     assert_eq!(full.json["detail"], "queue `q` is full; messages that wait: 1 of 1 (`max_length`)");
-    world.put("/v1/queues/q", r#"{"reject_below":{"depth":1,"priority":5}}"#).await.expect(200);
+    world.put("/v1/queues/q?replace=true", r#"{"reject_below":{"depth":1,"priority":5}}"#).await.expect(200);
     let below = world.post("/v1/queues/q/messages", r#"{"body":"b","priority":4}"#).await;
     assert_eq!((below.code().as_str(), below.header("retry-after")), ("429 below-priority", "1"));
     world.post("/v1/queues/q/messages", r#"{"body":"b","priority":5}"#).await.expect(201);

@@ -47,6 +47,24 @@ fn a_declaration_that_is_refused_changes_nothing() {
 }
 
 #[test]
+fn settings_are_changed_only_from_those_that_are_meant() {
+    let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
+    let settings = |ttl_ms| Box::new(Settings { ttl_ms, ..Settings::default() });
+    let mut declare = |ttl_ms, existing| {
+        let identity = Identity::default();
+        let declare =
+            Command::DeclareQueue { name: "q".into(), settings: settings(ttl_ms), identity, existing };
+        let declared = broker.apply(Time(1), declare, &mut step).map(|_| ());
+        (declared, broker.view(Time(1), VhostId::DEFAULT, "q").ok().map(|view| view.settings.ttl_ms))
+    };
+    let from = |ttl_ms| Existing::From(settings(ttl_ms));
+    assert_eq!(declare(1, from(0)), (Err(Refusal::NoSuchQueue), None), "nothing is made");
+    assert_eq!(declare(1, Existing::Same), (Ok(()), Some(1)));
+    assert_eq!(declare(2, from(1)), (Ok(()), Some(2)));
+    assert_eq!(declare(3, from(1)), (Err(Refusal::QueueDiffers), Some(2)), "somebody else was first");
+}
+
+#[test]
 fn an_exclusive_queue_is_one_sessions_own() {
     check(
         "",

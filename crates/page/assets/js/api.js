@@ -54,6 +54,7 @@ async function json(path, options) {
 export const api = {
   get: (path, signal) => json(path, { signal }),
   put: (path, body = {}, type) => json(path, { method: 'PUT', body, type }),
+  patch: (path, body = {}) => json(path, { method: 'PATCH', body }),
   post: (path, body = {}) => json(path, { method: 'POST', body }),
   delete: (path, body) => json(path, { method: 'DELETE', body }),
 };

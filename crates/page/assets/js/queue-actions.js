@@ -21,11 +21,10 @@ export async function changeSettings(vhost, name, change, said, done) {
   await attempt(async () => {
     const path = queuePath(vhost, name);
     const { settings } = await api.get(path);
-    const before = Object.fromEntries(Object.keys(change).map((key) => [key, settings[key]]));
-    await api.put(path, { ...settings, ...change });
+    const before = Object.fromEntries(Object.keys(change).map((key) => [key, settings[key] ?? null]));
+    await api.patch(path, change);
     const back = async () => {
-      const now = (await api.get(path)).settings;
-      await api.put(path, { ...now, ...before });
+      await api.patch(path, before);
       done?.();
     };
     toast(said, { undo: back });

@@ -137,6 +137,14 @@ const GROUPS = {
   'Limits': ['max_length', 'max_bytes', 'overflow', 'reject_below', 'max_message_bytes', 'ttl_ms', 'max_ttl_ms', 'expire_at_once', 'check_entire_queue_on_cleanup', 'expires_ms'],
 };
 
+// A setting as a change says it: one that is not there is null, and so is a part of a table that the other settings have alone.
+function whole(key, settings, ...others) {
+  const value = settings[key] ?? null;
+  if (!['lanes', 'backoff'].includes(key) || value === null) return value;
+  const parts = others.flatMap((other) => Object.keys(other[key] ?? {}));
+  return { ...Object.fromEntries(parts.map((part) => [part, null])), ...value };
+}
+
 function SettingsOf({ vhost, name, queue, may, reload, number }) {
   const effective = queue.effective_settings ?? queue.settings;
   const show = (key, value) => {
@@ -164,8 +172,12 @@ function SettingsOf({ vhost, name, queue, may, reload, number }) {
       } catch (error) {
         throw Object.assign(new Error(`That is no JSON: ${error.message}`), { hint: 'Nothing was changed.' });
       }
-      await api.put(queuePath(vhost, name), wanted);
-      toast(`${name} is set.`, { undo: async () => { await api.put(queuePath(vhost, name), queue.settings); reload(); } });
+      // Only what was edited: somebody else may have changed other settings meanwhile.
+      const keys = [...new Set([...Object.keys(wanted), ...Object.keys(queue.settings)])];
+      const edited = keys.filter((key) => JSON.stringify(wanted[key]) !== JSON.stringify(queue.settings[key]));
+      const of = (settings) => Object.fromEntries(edited.map((key) => [key, whole(key, settings, wanted, queue.settings)]));
+      await api.patch(queuePath(vhost, name), of(wanted));
+      toast(`${name} is set.`, { undo: async () => { await api.patch(queuePath(vhost, name), of(queue.settings)); reload(); } });
       reload();
     });
   };

@@ -24,7 +24,7 @@ impl House {
     pub(super) async fn define(&self, asker: Asker, command: Command) -> Result<Answer, Failure> {
         match command {
             Command::DeclareQueue { name, settings, identity, existing } => {
-                if existing == Existing::Update {
+                if existing != Existing::Same {
                     self.check_fixed(asker, &name, &settings).await?;
                 }
                 let command = Command::DeclareQueue { name, settings, identity, existing };

@@ -289,20 +289,23 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l url -d 'The broker to talk to' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l password-file -d 'A file with the password of --user' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -l json -d 'Print JSON for programs'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "declare" -d 'Make a queue, or change the settings of the one that is there'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "list" -d 'List all queues'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "show" -d 'Show a queue: its settings, and what is in each lane'
-complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare list show delete" -f -a "delete" -d 'Delete a queue with everything in it'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "declare" -d 'Make a queue, or check that the one that is there has these settings'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "set" -d 'Change settings of a queue; those that are not given stay'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "pause" -d 'Pause a queue: nothing more is given to consumers until it is resumed'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "resume" -d 'Resume a queue that is paused'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "list" -d 'List all queues'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "show" -d 'Show a queue: its settings, and what is in each lane'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "delete" -d 'Delete a queue with everything in it'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l from -d 'Settings from a file, TOML or JSON; those given as KEY=VALUE win' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -311,9 +314,40 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l replace -d 'Give a queue that is there all of these settings, and the defaults of those that are not given'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1569,7 +1603,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "delete" -d 'Delete a user with all rights and tokens; AMQP connections of the user are closed'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "allow" -d 'Give a user rights in a virtual host, in place of those that were'
 complete -c overtake -n "__fish_overtake_using_subcommand user; and not __fish_seen_subcommand_from put list show delete allow deny" -f -a "deny" -d 'Take all rights of a user in a virtual host away'
-complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l tag -d 'administrator, monitoring, policymaker or management; again for more. All tags: those that were and are not said are gone' -r
+complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l tag -d 'administrator, monitoring, policymaker, management or impersonator; again for more. All tags: those that were and are not said are gone' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l max-connections -d 'Most AMQP connections at once; sets both limits' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l max-channels -d 'Most channels of all AMQP connections; sets both limits' -r
 complete -c overtake -n "__fish_overtake_using_subcommand user; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r

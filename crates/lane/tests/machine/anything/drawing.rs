@@ -418,7 +418,8 @@ pub(super) fn terms() -> impl Strategy<Value = Terms> {
 /// What is asked by those who are connected.
 pub(super) fn connected_op() -> impl Strategy<Value = Op> {
     let identity = (prop::bool::weighted(0.6), prop::bool::weighted(0.3), prop::bool::weighted(0.4));
-    let existing = prop_oneof![Just(Existing::Same), Just(Existing::Update)];
+    let from = Just(Existing::From(Box::default()));
+    let existing = prop_oneof![Just(Existing::Same), Just(Existing::Update), from];
     let settings = prop::option::weighted(0.5, settings());
     prop_oneof![
         3 => (queue(), settings, identity, existing, 0..3_u64).prop_map(|(queue, settings, identity, existing, session)| Op::Make { queue, settings, identity, existing, session }),

@@ -254,11 +254,12 @@ impl World {
                 let there = self.watch.broker.view(self.watch.now, self.vhost, QUEUES[*queue]).ok();
                 let same = there.as_ref().map(|view| Box::new(view.settings.clone()));
                 let settings = settings.clone().or(same).unwrap_or_default();
-                let differs = there.as_ref().is_some_and(|view| {
-                    *existing == Existing::Same
-                        && (!view.identity.is_same(&identity) || view.settings != *settings)
-                });
-                let existing = *existing;
+                let differs = there.as_ref().is_some_and(|view| match existing {
+                    Existing::Update => false,
+                    Existing::Same => !view.identity.is_same(&identity) || view.settings != *settings,
+                    Existing::From(before) => view.settings != **before,
+                }) || (there.is_none() && matches!(existing, Existing::From(_)));
+                let existing = existing.clone();
                 let name = QUEUES[*queue].into();
                 let declare = Command::DeclareQueue { name, settings, identity, existing };
                 let answer = self.ask_by(*session, declare, &Licence::default());
