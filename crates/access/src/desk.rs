@@ -539,9 +539,12 @@ impl Desk {
     }
 
     /// Removes all that stands so. Read.
-    pub async fn purge(&self, queue: &str, status: Option<Status>) -> Done<u64> {
+    pub async fn purge(&self, queue: &str, status: Option<Status>, expect: Option<u64>) -> Done<u64> {
         self.must_have(Right::Read, Named::Queue(queue))?;
-        let count = self.engine.purge(queue, status).await?;
+        let count = match expect {
+            None => self.engine.purge(queue, status).await?,
+            Some(expect) => self.engine.purge_counted(queue, status, expect).await?,
+        };
         self.record("queue.purge", queue, json!({"status": status}), json!({"count": count}));
         Ok(count)
     }

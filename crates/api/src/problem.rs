@@ -244,6 +244,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::ConsumerExclusive
         | Refusal::QueueLocked
         | Refusal::QueueDiffers
+        | Refusal::CountDiffers { .. }
         | Refusal::TooManyQueues
         | Refusal::VhostReserved
         | Refusal::VhostQueuesMax
@@ -283,6 +284,7 @@ fn key_of(refusal: Refusal) -> Option<&'static str> {
         Refusal::KeyInvalid | Refusal::KeyMissing => Some("key"),
         Refusal::ExchangeDiffers(key) => Some(key),
         Refusal::WeightInvalid => Some("routing_key"),
+        Refusal::CountDiffers { .. } => Some("expect"),
         _ => None,
     }
 }
@@ -295,6 +297,7 @@ impl From<Refusal> for Problem {
         problem.0.title = match refusal {
             Refusal::SettingFixed(_) => "a setting cannot change now".into(),
             Refusal::ExchangeDiffers(_) => "the exchange is there and differs".into(),
+            Refusal::CountDiffers { .. } => "another number of messages is meant than was expected".into(),
             _ => refusal.to_string().into(),
         };
         match key_of(refusal) {

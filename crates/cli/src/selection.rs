@@ -102,6 +102,9 @@ pub(crate) struct Selection {
     /// Every message. Must be said.
     #[arg(long, help_heading = "Which messages")]
     all: bool,
+    /// Do it only if conditions or --all select exactly so many messages, such as those a look showed before.
+    #[arg(long, value_name = "N", help_heading = "Which messages")]
+    expect: Option<u64>,
 }
 
 /// Which messages were chosen.
@@ -117,8 +120,16 @@ pub(crate) enum Chosen<'a> {
 impl Selection {
     /// What was chosen, if it is exactly one thing.
     pub(crate) fn chosen(&self) -> Result<Chosen<'_>, Failure> {
-        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let object = |mut value: Value| {
+            if let Some(expect) = self.expect {
+                value["expect"] = expect.into();
+            }
+            value.as_object().cloned().unwrap_or_default()
+        };
         match (self.ids.is_empty(), self.filter.is_empty(), self.all) {
+            (false, true, false) if self.expect.is_some() => Err(Failure::usage(
+                "--expect counts what conditions or --all select: leave it out where ids are given",
+            )),
             (false, true, false) => Ok(Chosen::Ids(&self.ids)),
             (true, false, false) => Ok(Chosen::Matching(object(json!({ "filter": self.filter.json() })))),
             (true, true, true) => Ok(Chosen::All(object(json!({ "all": true })))),

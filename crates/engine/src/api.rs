@@ -156,6 +156,8 @@ pub trait Engine: Send + Sync + 'static {
     fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64>;
     /// Removes everything that stands so, by default what is ready and delayed. Answers how many.
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64>;
+    /// The same, if exactly so many messages are removed by it; else nothing is done ([`Refusal::CountDiffers`]).
+    fn purge_counted(&self, queue: &str, status: Option<Status>, expect: u64) -> Pending<u64>;
     /// Puts dead letters back into their lanes, with another priority if `promote` says so. Answers how many.
     fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64>;
 
@@ -468,6 +470,13 @@ pub enum Select {
     Id(String),
     /// All that match and for which it can be done.
     Matching(Filter),
+    /// The same, if exactly so many match; else nothing is done ([`Refusal::CountDiffers`]).
+    Counted {
+        /// Which.
+        filter: Filter,
+        /// How many match, as far as whoever asks knows.
+        expect: u64,
+    },
 }
 
 impl Select {
@@ -477,6 +486,7 @@ impl Select {
     /// [`Unclear`]: neither is said, or both.
     pub fn matching(filter: Filter, all: bool) -> Result<Self, Unclear> {
         match (filter == Filter::default(), all) {
+            _ if filter.has_empty_part() => Err(Unclear::Part),
             (true, false) => Err(Unclear::Empty),
             (false, true) => Err(Unclear::Both),
             _ => Ok(Self::Matching(filter)),
@@ -491,6 +501,8 @@ pub enum Unclear {
     Empty,
     /// It says something, and that all are meant.
     Both,
+    /// A part of it is there and empty: a key, a user, or the name or value of a header.
+    Part,
 }
 
 impl Unclear {
@@ -498,7 +510,7 @@ impl Unclear {
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
-            Self::Empty => "filter",
+            Self::Empty | Self::Part => "filter",
             Self::Both => "all",
         }
     }
@@ -509,6 +521,9 @@ impl fmt::Display for Unclear {
         f.write_str(match self {
             Self::Empty => "an empty filter means every message: say `\"all\": true` if that is meant",
             Self::Both => "give a filter or `\"all\": true`, not both",
+            Self::Part => {
+                "a key, a user, a header's name or its value is empty: give it or leave that part out"
+            }
         })
     }
 }
@@ -530,6 +545,14 @@ pub struct Filter {
     pub user_id: Option<String>,
     /// Only where the work ended so: by their record, or by the reason for which they are dead.
     pub ending: Option<Ending>,
+}
+
+impl Filter {
+    fn has_empty_part(&self) -> bool {
+        let texts = [&self.key, &self.user_id].into_iter().flatten();
+        let headers = self.headers.iter().flat_map(|(name, value)| [name, value]);
+        texts.chain(headers).any(String::is_empty)
+    }
 }
 
 /// A page to see.

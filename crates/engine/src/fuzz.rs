@@ -86,7 +86,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
     }
     core.tick(START.after(3_600_000));
     for (asker, queue) in queues {
-        let purge = Command::Purge { queue, status: Some(Status::Dead) };
+        let purge = Command::Purge { queue, status: Some(Status::Dead), expect: None };
         core.handle_by(START, asker, Request::Do(purge), ());
     }
     core.keep_house();

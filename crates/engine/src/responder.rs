@@ -311,7 +311,11 @@ impl<R: Responder> Engine for R {
     }
 
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64> {
-        count(self, Request::Do(Command::Purge { queue: queue.into(), status }))
+        count(self, Request::Do(Command::Purge { queue: queue.into(), status, expect: None }))
+    }
+
+    fn purge_counted(&self, queue: &str, status: Option<Status>, expect: u64) -> Pending<u64> {
+        count(self, Request::Do(Command::Purge { queue: queue.into(), status, expect: Some(expect) }))
     }
 
     fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64> {

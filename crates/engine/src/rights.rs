@@ -324,7 +324,7 @@ mod tests {
     fn what_is_taken_out_takes_the_right_to_read() {
         let get = Get { consumer: ConsumerId(1), queue: "q".into(), no_ack: true };
         assert_eq!(takes(&Request::Get { get, holder: None }), "read queue q");
-        let purge = Box::new(Request::Do(Command::Purge { queue: "q".into(), status: None }));
+        let purge = Box::new(Request::Do(Command::Purge { queue: "q".into(), status: None, expect: None }));
         assert_eq!(takes(&Request::By { asker: Asker::default(), request: purge }), "read queue q");
     }
 }

@@ -68,7 +68,8 @@ async fn cancel(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<Selec
     responses((status = 200, description = "Done", body = CountOut))
 )]
 async fn purge(At(desk): At, QueueName(queue): QueueName, Json(ask): Json<PurgeIn>) -> Answer {
-    json(StatusCode::OK, &CountOut { count: desk.purge(&queue, ask.checked()?).await? })
+    let count = desk.purge(&queue, ask.checked()?, ask.expect).await?;
+    json(StatusCode::OK, &CountOut { count })
 }
 
 /// Puts dead letters back into their lanes, with another priority if the request has one.

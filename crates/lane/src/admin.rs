@@ -51,10 +51,15 @@ impl Broker {
         &mut self,
         name: &str,
         status: Option<Status>,
+        expect: Option<u64>,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = self.usable(name)?;
         let queue = self.queue_mut(id);
+        let count = queue.purgeable_count(status);
+        if expect.is_some_and(|expect| expect != count) {
+            return Err(Refusal::CountDiffers { count });
+        }
         let slots = queue.purgeable(status);
         for slot in &slots {
             queue.settle(*slot, Settled::Removed, step);

@@ -213,7 +213,7 @@ impl Broker {
                 self.reprioritise(&queue, &which, &priority, step)
             }
             Command::Remove { queue, which } => self.remove(&queue, &which, step),
-            Command::Purge { queue, status } => self.purge(&queue, status, step),
+            Command::Purge { queue, status, expect } => self.purge(&queue, status, expect, step),
             Command::Replay { queue, which, promote } => self.replay(&queue, &which, promote.as_ref(), step),
         }
     }

@@ -283,6 +283,16 @@ impl Queue {
     }
 
     /// Slots by status: by default what is ready and delayed.
+    pub(crate) fn purgeable_count(&self, status: Option<Status>) -> u64 {
+        let of = |lane: &Lane| match status {
+            None => lane.ready + lane.delayed,
+            Some(Status::Leased) => 0,
+            status => lane.standing(status),
+        };
+        self.lanes.iter().map(of).sum()
+    }
+
+    /// The messages in memory that a purge takes.
     pub(crate) fn purgeable(&self, status: Option<Status>) -> Vec<Slot> {
         self.slots_with(|stands| match status {
             None => matches!(stands, Status::Ready | Status::Delayed),

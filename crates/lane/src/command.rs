@@ -230,6 +230,8 @@ pub enum Command {
         queue: Arc<str>,
         /// Ready, delayed or dead; `None`: ready and delayed. Leased ones stay with their consumers.
         status: Option<Status>,
+        /// Only if there are exactly so many of them ([`Refusal::CountDiffers`]).
+        expect: Option<u64>,
     },
     /// Puts dead letters back into their own lane.
     Replay {

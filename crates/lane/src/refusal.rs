@@ -110,6 +110,11 @@ pub enum Refusal {
     MetadataFull,
     /// The store has no room for more messages; acknowledgements are still taken.
     StoreFull,
+    /// Not as many messages are meant as whoever asks expects.
+    CountDiffers {
+        /// How many are meant.
+        count: u64,
+    },
 }
 
 impl Refusal {
@@ -168,6 +173,7 @@ impl Refusal {
             Self::MetadataInvalid => "metadata-invalid",
             Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
+            Self::CountDiffers { .. } => "count-differs",
         }
     }
 
@@ -266,6 +272,9 @@ impl Refusal {
             }
             Self::MetadataFull => "remove what is no longer needed: 16 MiB in all",
             Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
+            Self::CountDiffers { .. } => {
+                "look again which messages these are, and expect as many as there are now"
+            }
         }
     }
 }
@@ -328,6 +337,9 @@ impl fmt::Display for Refusal {
             }
             Self::MetadataFull => "there is too much metadata",
             Self::StoreFull => "the store is full",
+            Self::CountDiffers { count } => {
+                return write!(f, "another number of messages is meant than was expected: {count}");
+            }
         };
         f.write_str(sentence)
     }

@@ -194,7 +194,7 @@ impl World {
             self.do_at(vhost, Request::Replay { queue, select, promote: None })?;
         } else if has_dead {
             let (queue, status) = (Arc::clone(&queue), Some(Status::Dead));
-            self.do_at(vhost, Request::Do(Command::Purge { queue, status }))?;
+            self.do_at(vhost, Request::Do(Command::Purge { queue, status, expect: None }))?;
         }
         // It may be gone with its queue by now.
         if let Some(id) = forgotten.and_then(|seq| self.public_id(vhost, &queue, seq)) {

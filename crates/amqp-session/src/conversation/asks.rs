@@ -120,7 +120,7 @@ impl Conversation {
                 self.request(Pending::CountOrGone(token), Request::Do(command))?;
             }
             Operation::PurgeQueue { name } => {
-                let command = Command::Purge { queue: name.into(), status: None };
+                let command = Command::Purge { queue: name.into(), status: None, expect: None };
                 self.request(Pending::Count(token), Request::Do(command))?;
             }
             Operation::Bind(link) => {

@@ -24,6 +24,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::ExchangeDiffers(_)
         | Refusal::ExchangeInUse
         | Refusal::QueueDiffers
+        | Refusal::CountDiffers { .. }
         | Refusal::WeightInvalid
         | Refusal::ArgumentsInvalid
         | Refusal::SettingFixed(_)

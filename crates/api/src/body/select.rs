@@ -42,6 +42,8 @@ pub struct SelectIn {
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
     all: bool,
+    /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    expect: Option<u64>,
 }
 
 /// Another priority for `filter`, or for `"all": true`.
@@ -58,6 +60,8 @@ pub struct ReprioritiseIn {
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
     all: bool,
+    /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    expect: Option<u64>,
 }
 
 /// Another priority.
@@ -78,6 +82,8 @@ pub struct PurgeIn {
     /// `ready`, `delayed` or `dead`; missing: what is ready or delayed.
     #[schema(value_type = Option<StatusSchema>)]
     status: Option<Status>,
+    /// How many messages these are, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    pub expect: Option<u64>,
 }
 
 /// Which dead letters to replay: one of `id`, `filter` and `"all": true`.
@@ -92,6 +98,8 @@ pub struct ReplayIn {
     /// Every dead letter.
     #[serde(default)]
     all: bool,
+    /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    expect: Option<u64>,
     /// Replay with this priority; missing: with the one they had.
     #[schema(value_type = Option<PrioritySchema>)]
     priority: Option<GivenIn>,
@@ -109,9 +117,13 @@ impl FilterIn {
         Ok(Filter { status, priority, key, headers, user_id, ..Filter::default() })
     }
 
-    fn select(self, all: bool) -> Result<Select, Problem> {
+    fn select(self, all: bool, expect: Option<u64>) -> Result<Select, Problem> {
         let select = Select::matching(self.into_filter()?, all);
-        select.map_err(|unclear| Problem::bad_value(unclear.key(), unclear.to_string()))
+        let select = select.map_err(|unclear| Problem::bad_value(unclear.key(), unclear.to_string()))?;
+        Ok(match (select, expect) {
+            (Select::Matching(filter), Some(expect)) => Select::Counted { filter, expect },
+            (select, _) => select,
+        })
     }
 }
 
@@ -121,7 +133,7 @@ impl SelectIn {
     /// # Errors
     /// 422 unless exactly one of a filter and `all` is given.
     pub fn into_select(self) -> Result<Select, Problem> {
-        self.filter.select(self.all)
+        self.filter.select(self.all, self.expect)
     }
 }
 
@@ -131,7 +143,7 @@ impl ReprioritiseIn {
     /// # Errors
     /// 422 unless exactly one of a filter and `all` is given.
     pub fn into_parts(self) -> Result<(Select, Given), Problem> {
-        Ok((self.filter.select(self.all)?, self.priority.0))
+        Ok((self.filter.select(self.all, self.expect)?, self.priority.0))
     }
 }
 
@@ -158,12 +170,16 @@ impl ReplayIn {
     /// # Errors
     /// 422 unless exactly one of `id`, `filter` and `all` is given.
     pub fn into_parts(self) -> Result<(Select, Option<Given>), Problem> {
-        let select = match (self.id, self.filter, self.all) {
+        let mut select = match (self.id, self.filter, self.all) {
             (Some(id), None, false) => Select::Id(checked_id(id)?),
-            (None, Some(filter), false) => filter.select(false)?,
-            (None, None, true) => Select::Matching(Filter::default()),
+            (None, Some(filter), false) => filter.select(false, self.expect)?,
+            (None, None, true) => FilterIn::default().select(true, self.expect)?,
             _ => return Err(Problem::bad_value("id", "give one of `id`, `filter` and `\"all\": true`")),
         };
+        if let Select::Counted { filter, .. } = &mut select {
+            // Only dead letters are replayed, and only they are counted.
+            filter.status.get_or_insert(Status::Dead);
+        }
         Ok((select, self.priority.map(|given| given.0)))
     }
 }

@@ -186,6 +186,9 @@ fn everything_must_be_said_aloud() {
             overtake_engine::Select::Matching(f) => {
                 format!("{:?} {:?} {:?} {:?}", f.status, f.priority, f.key, f.headers)
             }
+            overtake_engine::Select::Counted { filter: f, expect } => {
+                format!("{:?} {:?} {:?} {:?}, {expect}", f.status, f.priority, f.key, f.headers)
+            }
         };
         let seen = seen(json, |select: SelectIn| select.into_select().map(|select| Bare(short(select))));
         assert_eq!(seen, expect, "{json}");
@@ -193,6 +196,11 @@ fn everything_must_be_said_aloud() {
     remove("{}", "422 value-invalid filter");
     remove(r#"{"filter":{}}"#, "422 value-invalid filter");
     remove(r#"{"all":true}"#, "None None None []");
+    remove(r#"{"all":true,"expect":3}"#, "None None None [], 3");
+    remove(r#"{"filter":{"headers":{"":"a"}}}"#, "422 value-invalid headers");
+    for part in [r#""key":"""#, r#""user_id":"""#, r#""headers":{"a":""}"#] {
+        remove(&format!(r#"{{"filter":{{"status":"dead",{part}}}}}"#), "422 value-invalid filter");
+    }
     remove(r#"{"filter":{},"all":true}"#, "None None None []");
     remove(r#"{"filter":{"key":"k"},"all":true}"#, "422 value-invalid all");
     remove(r#"{"filter":{"key":"k","status":"dead"}}"#, r#"Some(Dead) None Some("k") []"#);

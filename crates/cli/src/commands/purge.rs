@@ -22,6 +22,9 @@ pub(crate) struct PurgeArgs {
     /// Only what stands so: ready, delayed or dead.
     #[arg(long, value_name = "STATUS")]
     status: Option<Status>,
+    /// Do it only if exactly so many messages are removed by it.
+    #[arg(long, value_name = "N")]
+    expect: Option<u64>,
     #[command(flatten)]
     yes: Yes,
 }
@@ -30,7 +33,10 @@ pub(crate) struct PurgeArgs {
 pub(crate) async fn run(args: &PurgeArgs, session: &Session) -> Ended {
     let what = args.status.map_or("everything that waits", Status::word);
     args.yes.or_ask(&format!("Purge {what} in queue `{}`?", args.queue))?;
-    let request = args.status.map_or_else(|| json!({}), |status| json!({ "status": status.word() }));
+    let mut request = args.status.map_or_else(|| json!({}), |status| json!({ "status": status.word() }));
+    if let Some(expect) = args.expect {
+        request["expect"] = expect.into();
+    }
     let answer = session.client.post(&path(&["v1", "queues", &args.queue, "purge"]), &request).await?;
     session.out.done(&answer, || touched(&answer, "purged"))?;
     Ok(Exit::Done)

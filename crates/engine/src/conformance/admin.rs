@@ -1,8 +1,9 @@
 //! What administrators do to messages.
 
-use overtake_lane::{Refusal, Scheme, Status};
+use overtake_lane::{Given, Refusal, Scheme, Status};
 
-use super::{Fixture, Story, settings};
+use super::{Fixture, Story, refused, settings};
+use crate::{Filter, Select};
 
 /// Where its age puts it, not at the end.
 pub async fn a_reprioritised_message_stands_where_its_age_puts_it<F: Fixture>(fixture: F) {
@@ -93,6 +94,28 @@ pub async fn messages_are_removed_by_filter<F: Fixture>(fixture: F) {
     assert_eq!(story.remove("*key=nobody").await, Ok(0));
     assert_eq!(story.left().await, "a · leased c");
     assert_eq!(story.remove("*").await, Ok(2));
+}
+
+/// Whoever saw how many there are changes these or none.
+pub async fn a_change_of_as_many_as_are_expected_is_done_or_nothing<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.publish("a:5 b:5 c:9,key=k d:1,delay=600000").await;
+    let counted = |filter: Filter, expect| Select::Counted { filter, expect };
+    let by_key = || Filter { key: Some("k".to_owned()), ..Filter::default() };
+    let engine = story.engine();
+    let differs = |count| Refusal::CountDiffers { count };
+    assert_eq!(refused(engine.remove("q", counted(Filter::default(), 3)).await), differs(4));
+    assert_eq!(refused(engine.remove("q", counted(by_key(), 0)).await), differs(1));
+    assert_eq!(refused(engine.reprioritise("q", counted(by_key(), 2), Given::Number(1)).await), differs(1));
+    assert_eq!(refused(engine.cancel_messages("q", counted(by_key(), 2)).await), differs(1));
+    assert_eq!(refused(engine.replay("q", counted(by_key(), 2), None).await), differs(1));
+    assert_eq!(refused(engine.purge_counted("q", None, 3).await), differs(4));
+    assert_eq!(story.left().await, "c a b · delayed d");
+    assert_eq!(engine.remove("q", counted(by_key(), 1)).await, Ok(1));
+    assert_eq!(engine.purge_counted("q", Some(Status::Delayed), 1).await, Ok(1));
+    assert_eq!(engine.purge_counted("q", None, 2).await, Ok(2));
+    assert_eq!(engine.purge_counted("q", Some(Status::Dead), 0).await, Ok(0));
+    assert_eq!(story.left().await, "");
 }
 
 /// The place of a removed message is free for the next.

@@ -214,6 +214,7 @@ macro_rules! conformance_tests {
                 a_new_priority_is_understood_as_the_queue_says,
                 a_message_is_removed_wherever_it_stands,
                 messages_are_removed_by_filter,
+                a_change_of_as_many_as_are_expected_is_done_or_nothing,
                 a_leased_message_that_is_removed_gives_its_place_free,
                 a_purge_takes_what_waits,
                 a_queue_is_deleted_with_what_is_in_it,

@@ -214,7 +214,7 @@ impl<T> Core<T> {
             Request::Do(command) => {
                 self.check_room(&command)?;
                 let purged = match &command {
-                    Command::Purge { queue, status: None | Some(Status::Ready) } => {
+                    Command::Purge { queue, status: None | Some(Status::Ready), .. } => {
                         self.broker.id_of(self.asking.vhost, queue).ok()
                     }
                     _ => None,
@@ -537,6 +537,13 @@ impl<T> Core<T> {
                 let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
                 let (messages, _) = self.find(queue, &browse)?;
                 Ok(Which::Seqs(messages.into_iter().map(|message| message.seq).collect()))
+            }
+            Select::Counted { filter, expect } => {
+                let which = self.choose(queue, Select::Matching(filter))?;
+                match self.count(queue, &which) {
+                    count if count == expect => Ok(which),
+                    count => Err(Refusal::CountDiffers { count }),
+                }
             }
         }
     }

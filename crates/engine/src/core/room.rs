@@ -181,7 +181,7 @@ impl<T> Core<T> {
     }
 
     /// How many messages of a queue these are, at most; none of one that is not there.
-    fn count(&self, queue: &str, which: &Which) -> u64 {
+    pub(super) fn count(&self, queue: &str, which: &Which) -> u64 {
         match which {
             Which::Id(_) => 1,
             Which::Seqs(seqs) => seqs.len() as u64,
@@ -194,10 +194,12 @@ impl<T> Core<T> {
         match select {
             Select::Id(_) => 1,
             // Counted only where there may be no room to change all that there are.
-            Select::Matching(_) if self.has_room_for(Cost::of_changes(self.count(queue, &Which::All))) => {
+            Select::Matching(_) | Select::Counted { .. }
+                if self.has_room_for(Cost::of_changes(self.count(queue, &Which::All))) =>
+            {
                 self.count(queue, &Which::All)
             }
-            Select::Matching(filter) => {
+            Select::Matching(filter) | Select::Counted { filter, .. } => {
                 let browse = Browse { filter: filter.clone(), ..Browse::default() };
                 self.total(queue, &browse).unwrap_or(0)
             }

@@ -396,6 +396,38 @@ async fn many_messages_are_reprioritised_removed_purged_and_replayed() {
 }
 
 #[tokio::test]
+async fn a_change_of_many_is_done_only_where_as_many_are_there_as_were_seen() {
+    let world = World::with_queue("").await;
+    for id in ["a", "b", "c"] {
+        world.publish(id).await;
+    }
+    for (path, body) in [
+        ("remove", r#"{"all":true,"expect":2}"#),
+        ("cancel", r#"{"filter":{"status":"ready"},"expect":2}"#),
+        ("reprioritise", r#"{"filter":{"status":"ready"},"priority":1,"expect":4}"#),
+        ("purge", r#"{"expect":2}"#),
+    ] {
+        let reply = world.post(&format!("/v1/queues/q/{path}"), body).await;
+        assert_eq!((reply.code(), &reply.json["key"]), ("409 count-differs".to_owned(), &json!("expect")));
+        assert_eq!(reply.json["detail"], "another number of messages is meant than was expected: 3");
+    }
+    let empty =
+        world.post("/v1/queues/q/cancel", r#"{"filter":{"status":"ready","headers":{"h":""}}}"#).await;
+    assert_eq!((empty.code(), &empty.json["key"]), ("422 value-invalid".to_owned(), &json!("filter")));
+    let done = world.post("/v1/queues/q/reprioritise", r#"{"all":true,"priority":1,"expect":3}"#).await;
+    assert_eq!(done.expect(200).json["count"], 3);
+    assert_eq!(
+        world.post("/v1/queues/q/replay", r#"{"all":true,"expect":3}"#).await.code(),
+        "409 count-differs"
+    );
+    assert_eq!(
+        world.post("/v1/queues/q/replay", r#"{"all":true,"expect":0}"#).await.expect(200).json["count"],
+        0
+    );
+    assert_eq!(world.post("/v1/queues/q/purge", r#"{"expect":3}"#).await.expect(200).json["count"], 3);
+}
+
+#[tokio::test]
 async fn exchanges_route_to_the_queues_bound_to_them() {
     let world = World::with_queue("").await;
     world.put("/v1/queues/r", "").await.expect(201);

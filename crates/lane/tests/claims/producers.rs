@@ -96,11 +96,11 @@ fn what_was_taken_is_not_taken_again() {
 fn what_was_consumed_meanwhile_is_known_all_the_same() {
     let mut bench = Bench::new();
     assert!(bench.takes("a", 1, 0));
-    let purge = Command::Purge { queue: "q".into(), status: None };
+    let purge = Command::Purge { queue: "q".into(), status: None, expect: None };
     assert_eq!(bench.ask(NOW, purge), Ok(Reply::Count(1)));
     assert!(!bench.takes("a", 1, 0));
     assert_eq!(bench.ask(NOW, Command::PublishUntold(of("a", 1, 0))), Ok(Reply::Count(1)), "as if it were");
-    let purge = Command::Purge { queue: "q".into(), status: None };
+    let purge = Command::Purge { queue: "q".into(), status: None, expect: None };
     assert_eq!(bench.ask(NOW, purge), Ok(Reply::Count(0)));
 }
 

@@ -169,7 +169,7 @@ fn what_is_in_quarantine_waits_for_a_recovery_that_can_read_it() {
             folded.fold(restated.clone(), &mut step).expect("it is founded");
             assert_eq!(&seqs(&folded), expected, "{removed:?}, and said again");
         }
-        stage.ask(Command::Purge { queue: "q".into(), status: None });
+        stage.ask(Command::Purge { queue: "q".into(), status: None, expect: None });
         assert!(stage.broker.quarantined(Q, RunId(1)) == 0 && stage.broker.run_fact(Q, RunId(1)).is_none());
         stage.shelf.damage(RunId(1), []);
         assert!(seqs(&stage.folded(|_| true).0).is_empty(), "{removed:?}: a purge holds for it");
@@ -303,7 +303,7 @@ fn a_new_run_for_which_nothing_is_left_is_forgotten() {
         assert_eq!(step.facts, []);
         step.effects
     };
-    assert_eq!(end(Command::Purge { queue: "q".into(), status: None }), forgotten);
+    assert_eq!(end(Command::Purge { queue: "q".into(), status: None, expect: None }), forgotten);
     assert_eq!(end(Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false }), forgotten);
 }
 
@@ -504,7 +504,7 @@ fn ask_of_everything(broker: &mut Broker, asks: u16) {
         Command::Remove { queue: "q".into(), which: Which::Seqs((1..6).map(Seq).collect()) },
         Command::Pull(pull(2)),
         Command::Remove { queue: "q".into(), which: Which::All },
-        Command::Purge { queue: "q".into(), status: Some(Status::Ready) },
+        Command::Purge { queue: "q".into(), status: Some(Status::Ready), expect: None },
     ];
     let wanted = (0..).zip(commands).filter(|(at, _)| asks >> at & 1 == 1);
     broker.wake(NOW, &mut Step::default());

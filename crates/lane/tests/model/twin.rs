@@ -224,7 +224,7 @@ impl Twin {
 
     pub(crate) fn purge(&mut self) {
         self.model.purge();
-        assert!(self.ask(Command::Purge { queue: "q".into(), status: None }));
+        assert!(self.ask(Command::Purge { queue: "q".into(), status: None, expect: None }));
     }
 
     pub(crate) fn replay(&mut self, seq: u64, promote: Option<i32>) {

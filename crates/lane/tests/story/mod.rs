@@ -244,7 +244,7 @@ impl Stage {
             "remove" => self.run(Command::Remove { queue, which: self.which(words.plain[0]) }),
             "purge" => {
                 let status = words.plain.first().map(|word| status(word));
-                self.run(Command::Purge { queue, status });
+                self.run(Command::Purge { queue, status, expect: None });
             }
             "replay" => {
                 let promote = words.keys.get("to").map(|word| word.parse().expect("never fails"));

@@ -134,7 +134,7 @@ async fn delete(ask: Ask) -> Answer {
 }
 
 async fn purge(ask: Ask) -> Answer {
-    ask.desk().await?.purge(ask.named("name"), None).await?;
+    ask.desk().await?.purge(ask.named("name"), None, None).await?;
     done()
 }
 

@@ -215,6 +215,7 @@ function Nothing({ status, filtered, loaded, name }) {
 // What can be done to all that match.
 function AllActions({ vhost, name, settings, may, status, query, filtered, number, done }) {
   if (!number) return null;
+  if (query.header && !/[=:]./.test(query.header)) return html`<p class="muted">Give the header its value to change all that match.</p>`;
   const [headerName, headerValue] = (query.header ?? '').split(/[=:](.*)/s).map((part) => part?.trim());
   const filter = {
     ...(status === 'all' ? {} : { status }),
@@ -223,7 +224,8 @@ function AllActions({ vhost, name, settings, may, status, query, filtered, numbe
     ...(query.user ? { user_id: query.user } : {}),
     ...(headerName && headerValue !== undefined ? { headers: { [headerName]: headerValue } } : {}),
   };
-  const which = filtered ? 'all that match' : `all ${count(number)}`;
+  const which = filtered ? `the ${count(number)} that match` : `all ${count(number)}`;
+  const select = Object.keys(filter).length ? { filter } : { all: true };
   const movable = status === 'ready' || status === 'delayed';
   const raise = async () => {
     const said = await ask({
@@ -235,7 +237,7 @@ function AllActions({ vhost, name, settings, may, status, query, filtered, numbe
     });
     if (!said) return;
     await attempt(async () => {
-      const { count: changed } = await api.post(queuePath(vhost, name, '/reprioritise'), { filter, priority: given(said.priority) });
+      const { count: changed } = await api.post(queuePath(vhost, name, '/reprioritise'), { ...select, expect: number, priority: given(said.priority) });
       toast(`${plural(changed, 'message')} now ${said.priority}.`);
       done();
     });
@@ -243,14 +245,14 @@ function AllActions({ vhost, name, settings, may, status, query, filtered, numbe
   const cancel = async () => {
     const sure = await ask({
       title: `Cancel ${which}?`,
-      text: status === 'leased' ? 'Who works on them is told, and ends.' : 'They end at once, as cancelled.',
+      text: status === 'leased' ? 'Whoever leased one over HTTP is told, and ends. What a consumer over AMQP holds is removed at once: the consumer is not told, may still be at work on it, and gets its next message.' : 'They end at once, as cancelled.',
       way: settings.history ? `They are in ${settings.history} then, and can be retried from there.` : 'Nobody can take this back: the queue has no history.',
       verb: 'Cancel them',
       danger: true,
     });
     if (!sure) return;
     await attempt(async () => {
-      const { count: ended } = await api.post(queuePath(vhost, name, '/cancel'), { filter });
+      const { count: ended } = await api.post(queuePath(vhost, name, '/cancel'), { ...select, expect: number });
       toast(`${plural(ended, 'message')} cancelled.`);
       done();
     });
@@ -304,6 +306,7 @@ function ChosenActions({ vhost, name, settings, may, selected, status, clear, do
     const said = await ask({ title: `Replay ${plural(selected.length, 'message')}?`, text: 'They go back to where they died, and are tried again.', verb: 'Replay' });
     if (said) await each((message) => api.post(queuePath(vhost, name, '/replay'), { id: message.id }), 'replayed');
   };
+  const select = Object.keys(filter).length ? { filter } : { all: true };
   const movable = status === 'ready' || status === 'delayed';
   return html`<div class="bulk"><b>${selected.length} selected</b>
     ${movable && may.read && may.write && html`<button class="small" onClick=${raise}>Reprioritise</button>`}

@@ -71,7 +71,7 @@ export async function purge(vhost, name, status, number, done) {
   });
   if (!sure) return;
   await attempt(async () => {
-    const { count } = await api.post(queuePath(vhost, name, '/purge'), dead ? { status } : {});
+    const { count } = await api.post(queuePath(vhost, name, '/purge'), { ...(dead ? { status } : {}), expect: number });
     toast(`${plural(count, 'message')} removed from ${name}.`);
     done?.();
   });
@@ -114,7 +114,7 @@ export async function replay(vhost, name, select, number, priorities, done) {
   if (!said) return;
   const promote = priorities.find((one) => String(one.value) === said.priority);
   await attempt(async () => {
-    const { count } = await api.post(queuePath(vhost, name, '/replay'), { ...select, ...(promote ? { priority: promote.value } : {}) });
+    const { count } = await api.post(queuePath(vhost, name, '/replay'), { ...select, ...(select.id ? {} : { expect: number }), ...(promote ? { priority: promote.value } : {}) });
     toast(`${plural(count, 'message')} replayed.`);
     done?.();
   });

@@ -41,7 +41,7 @@ impl World {
                     Some(Status::Delayed),
                     Some(Status::Leased),
                 ]);
-                Some(Request::Do(Command::Purge { queue, status }))
+                Some(Request::Do(Command::Purge { queue, status, expect: None }))
             }
             8..=10 => {
                 let select = self.selects(&queue);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use overtake_engine::Failure;
 use overtake_engine::core::{Answer, Request};
 use overtake_lane::{
-    Asker, Binding, Command, Given, Original, Outcome, Priority, Receipt, Refusal, Report, Status, WindowId,
+    Asker, Binding, Command, Given, LaneView, Original, Outcome, Priority, QueueView, Receipt, Refusal,
+    Report, Status, WindowId,
 };
 
 use tokio::time::sleep;
@@ -117,7 +118,15 @@ impl House {
             Command::Extend { receipts, visibility_ms } => {
                 self.extend(asker, receipts, visibility_ms).await.map(Answer::Each)
             }
-            Command::Purge { queue, status } => self.purge(asker, &queue, status).await,
+            Command::Purge { queue, status, expect } => {
+                if let Some(expect) = expect {
+                    let count = purgeable_count(&self.queue_view(asker, &queue).await?, status);
+                    if count != expect {
+                        return Err(Refusal::CountDiffers { count }.into());
+                    }
+                }
+                self.purge(asker, &queue, status).await
+            }
             Command::Cancel { .. } | Command::Leave { .. } | Command::Took { .. } => {
                 Ok(self.on_floor(|floor, now, after| floor.apply(now, asker, command, after))?)
             }
@@ -389,6 +398,18 @@ impl House {
         let all: Vec<u64> = all.into_iter().collect::<Result<_, _>>()?;
         Ok(Answer::Count(all.iter().sum()))
     }
+}
+
+/// How many messages a purge takes.
+fn purgeable_count(queue: &QueueView, status: Option<Status>) -> u64 {
+    let of = |lane: &LaneView| match status {
+        None => lane.ready + lane.delayed,
+        Some(Status::Ready) => lane.ready,
+        Some(Status::Delayed) => lane.delayed,
+        Some(Status::Dead) => lane.dead,
+        Some(Status::Leased) => 0,
+    };
+    queue.lanes.iter().map(of).sum()
 }
 
 /// Where receipts are of each queue.

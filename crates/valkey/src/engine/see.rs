@@ -167,6 +167,14 @@ impl House {
                 };
                 Ok((hosted, here))
             }
+            Select::Counted { filter, expect } => {
+                let chosen = Box::pin(self.choose(asker, queue, Select::Matching(filter))).await?;
+                let of = |which: &Which| if let Which::Seqs(seqs) = which { seqs.len() as u64 } else { 1 };
+                match chosen.1.iter().map(|(_, which)| of(which)).sum() {
+                    count if count == expect => Ok(chosen),
+                    count => Err(Refusal::CountDiffers { count }.into()),
+                }
+            }
             Select::Matching(filter) => {
                 let image = self.image(asker, queue, filter.is_about_content()).await?;
                 let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };

@@ -50,7 +50,7 @@ impl Twin {
         self.move_all();
         let base = base_of(name).expect("it is beside");
         self.call_beside(base, &Purge { status, limit: 10_000 });
-        self.broker(Command::Purge { queue: name.into(), status }).0.expect("purged");
+        self.broker(Command::Purge { queue: name.into(), status, expect: None }).0.expect("purged");
     }
 
     /// Whether something may leave the queue that comes to stay.

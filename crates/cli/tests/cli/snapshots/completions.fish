@@ -537,6 +537,7 @@ dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l expect -d 'Do it only if conditions or --all select exactly so many messages, such as those a look showed before' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -556,6 +557,7 @@ dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l expect -d 'Do it only if conditions or --all select exactly so many messages, such as those a look showed before' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -574,6 +576,7 @@ dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l expect -d 'Do it only if conditions or --all select exactly so many messages, such as those a look showed before' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -593,6 +596,7 @@ dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l expect -d 'Do it only if conditions or --all select exactly so many messages, such as those a look showed before' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -609,6 +613,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand purge" -l status -d 'O
 delayed\t'Out of the lanes until due'
 leased\t'Lent to a consumer'
 dead\t'A dead letter'"
+complete -c overtake -n "__fish_overtake_using_subcommand purge" -l expect -d 'Do it only if exactly so many messages are removed by it' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -627,6 +632,7 @@ dead\t'A dead letter'"
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l priority -d 'Only messages of this priority, in the words of the queue\'s scheme' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l key -d 'Only messages with this key' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l header -d 'Only messages with this header. May be given again' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l expect -d 'Do it only if conditions or --all select exactly so many messages, such as those a look showed before' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l promote -d 'With this priority instead of the one they had' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F

@@ -371,7 +371,10 @@ impl World {
             }
             Op::Purge { queue, status } => {
                 let licence = Licence { removes: true, ..Licence::default() };
-                let _ = self.ask(Command::Purge { queue: QUEUES[*queue].into(), status: *status }, &licence);
+                let _ = self.ask(
+                    Command::Purge { queue: QUEUES[*queue].into(), status: *status, expect: None },
+                    &licence,
+                );
             }
             Op::Replay { queue, which, promote } => {
                 let licence = Licence { replays: true, ..Licence::default() };
