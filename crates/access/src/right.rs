@@ -133,8 +133,10 @@ pub enum Tag {
     Policymaker,
     /// And see everything: other people's connections, all virtual hosts, metrics.
     Monitoring,
-    /// Everything.
+    /// Everything, but publish in the name of others.
     Administrator,
+    /// Publish over AMQP with another user's name as `user_id`, and nothing else, as in RabbitMQ.
+    Impersonator,
 }
 
 impl Tag {
@@ -146,17 +148,22 @@ impl Tag {
             Self::Policymaker => "policymaker",
             Self::Monitoring => "monitoring",
             Self::Administrator => "administrator",
+            Self::Impersonator => "impersonator",
         }
     }
 
     /// Whether whoever has this one may do what the other lets one do.
     fn covers(self, other: Self) -> bool {
-        self == other || self == Self::Administrator || other == Self::Management
+        match (self, other) {
+            (Self::Impersonator, _) | (_, Self::Impersonator) => self == other,
+            _ => self == other || self == Self::Administrator || other == Self::Management,
+        }
     }
 }
 
 /// Every tag.
-pub const TAGS: [Tag; 4] = [Tag::Administrator, Tag::Monitoring, Tag::Policymaker, Tag::Management];
+pub const TAGS: [Tag; 5] =
+    [Tag::Administrator, Tag::Monitoring, Tag::Policymaker, Tag::Management, Tag::Impersonator];
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,15 +259,17 @@ mod tests {
     fn tags_cover_one_another() {
         let cover = |tags: &str| {
             let tags: Tags = tags.split_whitespace().collect();
-            let all = [Tag::Management, Tag::Policymaker, Tag::Monitoring, Tag::Administrator];
+            let all =
+                [Tag::Management, Tag::Policymaker, Tag::Monitoring, Tag::Administrator, Tag::Impersonator];
             all.map(|tag| u8::from(tags.cover(tag)))
         };
-        assert_eq!(cover(""), [0, 0, 0, 0]);
-        assert_eq!(cover("impersonator"), [0, 0, 0, 0]);
-        assert_eq!(cover("management"), [1, 0, 0, 0]);
-        assert_eq!(cover("policymaker"), [1, 1, 0, 0]);
-        assert_eq!(cover("monitoring"), [1, 0, 1, 0]);
-        assert_eq!(cover("policymaker monitoring"), [1, 1, 1, 0]);
-        assert_eq!(cover("administrator"), [1, 1, 1, 1]);
+        assert_eq!(cover(""), [0, 0, 0, 0, 0]);
+        assert_eq!(cover("federation"), [0, 0, 0, 0, 0]);
+        assert_eq!(cover("impersonator"), [0, 0, 0, 0, 1]);
+        assert_eq!(cover("management"), [1, 0, 0, 0, 0]);
+        assert_eq!(cover("policymaker"), [1, 1, 0, 0, 0]);
+        assert_eq!(cover("monitoring"), [1, 0, 1, 0, 0]);
+        assert_eq!(cover("policymaker monitoring"), [1, 1, 1, 0, 0]);
+        assert_eq!(cover("administrator"), [1, 1, 1, 1, 0]);
     }
 }

@@ -110,6 +110,10 @@ impl Carried<'_> {
             headers = headers.view().with(Short::literal("x-delivery-count"), back);
         }
         if let Some(deaths) = self.deaths {
+            if deaths.route().keys.len() == 1 {
+                // The message went on by a dead-letter routing key: the keys of `CC` were not used, and RabbitMQ takes the header away.
+                headers = headers.view().without("CC");
+            }
             let list = deaths
                 .iter()
                 .fold(ArrayBuilder::new(), |list, death| list.item(Value::Table(of_death(death).view())));

@@ -32,5 +32,9 @@ pub use rights::{Everything, Rights};
 /// # Errors
 /// A property or a header that cannot be.
 pub fn message_of(publish: Publish, user: &str) -> Result<NewMessage, Refused> {
-    message::message(publish, &message::Publisher { user, replies: None }, &mut message::Ways::default())
+    message::message(
+        publish,
+        &message::Publisher { user, may_impersonate: false, replies: None },
+        &mut message::Ways::default(),
+    )
 }

@@ -48,6 +48,8 @@ fn wrong(text: impl Into<String>) -> Refused {
 pub(crate) struct Publisher<'a> {
     /// The name it logged in with.
     pub(crate) user: &'a str,
+    /// Whether the publisher may name another user as `user_id`.
+    pub(crate) may_impersonate: bool,
     /// The queue of its channel's replies, if it has one.
     pub(crate) replies: Option<&'a str>,
 }
@@ -62,7 +64,7 @@ pub(crate) fn message(
     let name = same_or_new(&mut ways.exchange, &exchange, "exchange")?;
     let routing_key = same_or_new(&mut ways.key, &routing_key, "routing key")?;
     let said = properties.view();
-    check_user(said, publisher.user)?;
+    check_user(said, publisher)?;
     let ttl_ms = said.expiration().map(expiration).transpose()?;
     let mut priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
     let mut content = Content { body, ..Content::default() };
@@ -103,10 +105,10 @@ pub(crate) fn message(
     Ok(NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms: 0, content })
 }
 
-fn check_user(said: PropertiesRef<'_>, user: &str) -> Result<(), Refused> {
+fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), Refused> {
     match said.user_id() {
-        Some(id) if id.as_bytes() != user.as_bytes() => {
-            let id = String::from_utf8_lossy(id.as_bytes());
+        Some(id) if id.as_bytes() != publisher.user.as_bytes() && !publisher.may_impersonate => {
+            let (id, user) = (String::from_utf8_lossy(id.as_bytes()), publisher.user);
             Err(wrong(format!("user_id property set to '{id}' but authenticated user was '{user}'")))
         }
         _ => Ok(()),

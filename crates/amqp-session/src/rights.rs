@@ -15,6 +15,10 @@ pub trait Rights: fmt::Debug + Send + Sync {
     fn user(&self) -> &str;
     /// Another number whenever an answer may be another.
     fn version(&self) -> u64;
+    /// Whether the user may publish with the name of another one as `user_id`.
+    fn may_impersonate(&self) -> bool {
+        false
+    }
     /// Whether the user has this right in this virtual host.
     ///
     /// # Errors
@@ -75,6 +79,11 @@ impl Here {
     /// Whose they are.
     pub(crate) fn user(&self) -> &str {
         self.rights.user()
+    }
+
+    /// Whether the client may publish with the name of another user.
+    pub(crate) fn may_impersonate(&self) -> bool {
+        self.rights.may_impersonate()
     }
 
     /// Whether the client may do this.

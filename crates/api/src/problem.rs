@@ -14,6 +14,9 @@ use utoipa::ToSchema;
 /// `Retry-After` of 429 and 503, seconds.
 const RETRY_AFTER_S: u16 = 1;
 
+/// `Retry-After` of the code `logins-crowded`, seconds: as long as a login waits for its turn.
+const LOGINS_RETRY_AFTER_S: u16 = 10;
+
 /// The reason why a request fails, and the response that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem(Box<ProblemBody>);
@@ -285,7 +288,8 @@ impl IntoResponse for Problem {
             headers.append(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+            let seconds = if self.0.code == "logins-crowded" { LOGINS_RETRY_AFTER_S } else { RETRY_AFTER_S };
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         // For a layer that knows more of the request than the handler did.
         response.extensions_mut().insert(self);

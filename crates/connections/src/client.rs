@@ -1,6 +1,6 @@
 //! What the user of an AMQP connection may do.
 
-use overtake_access::{Denied, Identity};
+use overtake_access::{Denied, Identity, Tag};
 use overtake_amqp_session::Rights;
 use overtake_engine::rights::Need;
 
@@ -15,6 +15,10 @@ impl Rights for Client {
 
     fn version(&self) -> u64 {
         self.0.version()
+    }
+
+    fn may_impersonate(&self) -> bool {
+        self.0.must_have(Tag::Impersonator).is_ok()
     }
 
     fn check(&self, vhost: &str, need: Need<'_>) -> Result<(), String> {

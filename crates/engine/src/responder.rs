@@ -256,7 +256,8 @@ impl<R: Responder> Engine for R {
 
     fn set_window(&self, number: u32, size: u32) -> Pending<()> {
         assert!(self.asker().session.is_some(), "a window is shared within a session");
-        ask(self, Request::SetWindow { number, size }, |answer| matches!(answer, Answer::Done).then_some(()))
+        let request = Request::SetWindow { number, size, joining: Vec::new() };
+        ask(self, request, |answer| matches!(answer, Answer::Done).then_some(()))
     }
 
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>> {

@@ -42,11 +42,13 @@ pub(crate) async fn transact(
         Err(not) => {
             let part = part_of(&not);
             let problem = problem(desk, not, "publish", to.len(), receipts);
+            let is_of_exchange = problem.0.body().code() == "no-such-exchange";
             match part.and_then(|at| to.get(at)) {
-                Some(Target::Queue(name) | Target::Exchange { name, .. }) => {
+                Some(Target::Queue(name)) => Err(named(problem, desk, name).await),
+                Some(Target::Exchange { name, .. }) if is_of_exchange => {
                     Err(named(problem, desk, name).await)
                 }
-                None => Err(problem),
+                _ => Err(problem),
             }
         }
     }

@@ -4,6 +4,7 @@
 //! handlers whose body has a name call [`named`].
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -12,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use overtake_access::{DEFAULT_VHOST, Desk, Identity, NotDone};
 use overtake_api::problem;
-use overtake_lane::Scheme;
+use overtake_lane::{Overflow, QueueView, Scheme};
 use overtake_routes::nearest::nearest;
 use percent_encoding::percent_decode_str;
 
@@ -84,7 +85,11 @@ impl About {
 /// The parameter of a path that a problem of this code is about.
 fn param_of(code: &str) -> Option<&'static str> {
     match code {
-        "no-such-queue" | "priority-unknown" | "priority-out-of-range" => Some("queue"),
+        "no-such-queue"
+        | "priority-unknown"
+        | "priority-out-of-range"
+        | "message-too-large"
+        | "queue-full" => Some("queue"),
         "no-such-exchange" => Some("exchange"),
         "no-such-vhost" => Some("vhost"),
         _ => None,
@@ -105,11 +110,44 @@ pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem 
                 .specify(&format!("queue `{name}` has scheme `{scheme}`, whose priorities are {takes}"))
                 .hint("send one of them, or none; nothing was done");
         }
+        "message-too-large" => {
+            let Ok(queue) = desk.queue(name).await else { return problem };
+            let settings = queue.effective_settings();
+            let limits =
+                [("max_message_bytes", settings.max_message_bytes), ("max_bytes", settings.max_bytes)];
+            let limit = limits.into_iter().filter(|(_, bytes)| *bytes > 0).min_by_key(|(_, bytes)| *bytes);
+            let Some((setting, bytes)) = limit else { return problem };
+            return problem.specify(&format!(
+                "the message is larger than queue `{name}` takes: {bytes} bytes with its headers (`{setting}`)"
+            ));
+        }
+        "queue-full" => {
+            let Ok(queue) = desk.queue(name).await else { return problem };
+            return problem.specify(&full(&queue));
+        }
         _ => return problem,
     };
     let near = nearest(name, others.iter().flatten().map(|other| &**other));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     problem.specify(&format!("no {noun} `{name}` in vhost `{vhost}`{near}"))
+}
+
+/// That a queue is full, and of what.
+fn full(queue: &QueueView) -> String {
+    let settings = queue.effective_settings();
+    let waiting: u64 = queue.lanes.iter().map(|lane| lane.ready + lane.delayed).sum();
+    let bytes: u64 = queue.lanes.iter().map(|lane| lane.bytes).sum();
+    let mut text = format!("queue `{}` is full and takes only a more urgent message", queue.name);
+    if settings.overflow != Overflow::Evict {
+        text = format!("queue `{}` is full", queue.name);
+    }
+    if settings.max_length > 0 {
+        _ = write!(text, "; messages that wait: {waiting} of {} (`max_length`)", settings.max_length);
+    }
+    if settings.max_bytes > 0 {
+        _ = write!(text, "; bytes: {bytes} of {} (`max_bytes`)", settings.max_bytes);
+    }
+    text
 }
 
 /// What a queue of this scheme takes as a priority.

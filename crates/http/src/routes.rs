@@ -22,6 +22,7 @@ use crate::batch;
 use crate::decode::{self, Json};
 use crate::login::At;
 use crate::messages::limits;
+use crate::named;
 use crate::path::TopicPath;
 use crate::problem::Problem;
 use crate::schema::RawBodySchema;
@@ -316,7 +317,10 @@ fn not_a_manifest(error: &overtake_routes::ManifestError) -> Problem {
 async fn must_lead_somewhere(desk: &Desk, manifest: &Manifest) -> Result<(), Problem> {
     match desk.leads_nowhere(manifest).await? {
         None => Ok(()),
-        Some(route) => Err(Problem::from(Refusal::NoSuchQueue).key(format!("/routes/{}", route.name))),
+        Some(route) => {
+            let problem = Problem::from(Refusal::NoSuchQueue).key(format!("/routes/{}", route.name));
+            Err(named::named(problem, desk, route.route.sink.name()).await)
+        }
     }
 }
 
@@ -343,7 +347,7 @@ async fn endpoint(desk: &Desk, sink: &Sink) -> Result<RouteEndpointOut, Problem>
 fn shown(view: &RoutesView, endpoints: Vec<RouteEndpointOut>) -> RoutesOut<'_> {
     let (manifest, table) = (view.set.manifest(), view.set.table());
     let of = |id: RouteId| {
-        let route = named(manifest, table, id);
+        let route = route_of(manifest, table, id);
         let counts = view.counts[id.number()];
         RouteOut {
             name: &route.name,
@@ -371,7 +375,7 @@ fn shown(view: &RoutesView, endpoints: Vec<RouteEndpointOut>) -> RoutesOut<'_> {
 fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
     let (manifest, table, letter) = (set.manifest(), set.table(), Letter::new(path, &message.content));
     let say = |id: RouteId| {
-        let route = named(manifest, table, id);
+        let route = route_of(manifest, table, id);
         let name = route.name.clone();
         if !route.route.source.matches(path) {
             return RouteTestedOut { name, says: "other-source", expression: None, why: None };
@@ -402,6 +406,6 @@ fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
     }
 }
 
-fn named<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a NamedRoute {
+fn route_of<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a NamedRoute {
     manifest.route(table.name(id)).expect("a table has the routes of its manifest")
 }

@@ -25,6 +25,7 @@ use crate::app::{Answer, App, done, json};
 use crate::decode::Json;
 use crate::login::At;
 use crate::messages::limits;
+use crate::named::named;
 use crate::path::ScheduleName;
 use crate::problem::Problem;
 
@@ -270,7 +271,11 @@ async fn put_schedule(
     Json(schedule): Json<ScheduleIn>,
 ) -> Answer {
     let schedule = schedule.into_schedule(&desk, limits(&app))?;
-    let (is_new, view) = app.services.schedules.put(&desk, &name, schedule, SHOWN_AHEAD).await?;
+    let queue = Arc::clone(&schedule.queue);
+    let (is_new, view) = match app.services.schedules.put(&desk, &name, schedule, SHOWN_AHEAD).await {
+        Ok(put) => put,
+        Err(not) => return Err(named(not.into(), &desk, &queue).await),
+    };
     json(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &ScheduleOut::whole(&view, &desk))
 }
 

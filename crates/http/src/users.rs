@@ -62,7 +62,7 @@ struct UserIn {
     /// said) and `rabbit_password_hashing_sha512`, in base64.
     #[schema(value_type = Option<String>)]
     hashing_algorithm: Option<Hashing>,
-    /// `administrator`, `monitoring`, `policymaker`, `management`. Others are refused, unless the user has them already.
+    /// `administrator`, `monitoring`, `policymaker`, `management`, `impersonator`. Others are refused, unless the user has them already.
     tags: Option<Vec<String>>,
     /// How much the user may have at once.
     limits: Option<LimitsOut>,
@@ -252,7 +252,7 @@ fn unchangeable(why: &Unchangeable) -> Problem {
             StatusCode::UNPROCESSABLE_ENTITY,
             "tag-unknown",
             "there is no such tag",
-            "the tags are `administrator`, `monitoring`, `policymaker` and `management`",
+            "the tags are `administrator`, `monitoring`, `policymaker`, `management` and `impersonator`",
         ),
         Unchangeable::AdministratorWithoutPassword(_) => (
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -184,7 +184,7 @@ impl Broker {
             Command::Took { consumer, messages } => self.took(consumer, messages, step),
             Command::Taken { feed, bytes } => self.taken(feed, bytes, step),
             Command::EndFeed { feed } => self.end_feed(feed, step),
-            Command::SetWindow { window, size } => self.set_window(window, size, step),
+            Command::SetWindow { window, size, joining } => self.set_window(window, size, &joining, step),
             Command::Get(get) => self.get(&get, step),
             Command::Pull(pull) => self.pull(&pull, step),
             Command::Settle { receipts, outcome } => {

@@ -168,6 +168,9 @@ pub enum Command {
         window: WindowId,
         /// At most so many; 0: no limit.
         size: u32,
+        /// Consumers of the window's session that share it from now on, with what they hold, beside those that were started with it. One
+        /// that shares a window already, or that is gone, is left as it is.
+        joining: Vec<ConsumerId>,
     },
     /// Leases the message that goes next, at once or not at all. Answers [`Reply::Got`].
     Get(Get),

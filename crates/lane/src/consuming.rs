@@ -293,12 +293,31 @@ impl Broker {
         &mut self,
         window: WindowId,
         size: u32,
+        joining: &[ConsumerId],
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
+        for consumer in joining {
+            self.join_window(window, *consumer);
+        }
         let queues = self.windows.set(window, size);
         self.tell_windows(window, &queues);
         self.dispatch_all(queues.into_iter(), step);
         Ok(Reply::Done)
+    }
+
+    /// Has a consumer of the window's session share it, with what it holds.
+    fn join_window(&mut self, window: WindowId, consumer: ConsumerId) {
+        let seat = self.seats.get(&consumer).filter(|seat| seat.session == Some(window.session));
+        let Some(id) = seat.map(|seat| seat.queue) else { return };
+        if !self.queue_ref(id).roster.may_join(consumer) {
+            return;
+        }
+        self.windows.join(window, id);
+        let (size, elsewhere) = self.windows.outside(window, id);
+        let roster = &mut self.queue_mut(id).roster;
+        roster.share(window, size, elsewhere);
+        roster.join(window, consumer);
+        self.tell_shares(id);
     }
 
     /// Tells the other queues what this one holds of the windows it shares with them.

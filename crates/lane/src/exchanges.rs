@@ -52,6 +52,11 @@ impl Broker {
 
     pub(crate) fn unbind(&mut self, binding: Box<Binding>, step: &mut Step) -> Result<Reply, Refusal> {
         let vhost = self.asking.vhost;
+        if let Destination::Queue(queue) = &binding.to
+            && self.usable(queue) == Err(Refusal::QueueLocked)
+        {
+            return Err(Refusal::QueueLocked);
+        }
         let topology = &mut self.vhosts.get_mut(vhost)?.topology;
         topology.named(&binding.exchange)?;
         if !topology.unbind(&binding) {

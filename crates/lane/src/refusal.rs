@@ -187,12 +187,16 @@ impl Refusal {
                 "choose another name: the empty one, amq.* and overtake.* belong to the broker"
             }
             Self::ExchangeInternal => "publish to an exchange that it is bound to",
-            Self::ExchangeInUse => "take its bindings away first, or delete it without if=unused",
+            Self::ExchangeInUse => {
+                "take its bindings away first, or delete it without the condition if-unused"
+            }
             Self::WeightInvalid => "bind with a whole number from 1 to 4294967295 as the routing key",
             Self::ArgumentsInvalid => "use shorter headers and arguments: 8192 bytes in all",
             Self::SettingFixed(_) => "empty the queue first, or leave this setting as it is",
-            Self::NotEmpty => "consume or purge its messages first, or delete it without if=empty",
-            Self::InUse => "stop its consumers first, or delete it without if=unused",
+            Self::NotEmpty => {
+                "consume or purge its messages first, or delete it without the condition if-empty"
+            }
+            Self::InUse => "stop its consumers first, or delete it without the condition if-unused",
             Self::PriorityOutOfRange => "ten-level takes 0 and up, route 0 to 9, signed any 32-bit integer",
             Self::PriorityUnknown => {
                 "named takes critical, high, normal, low, background; signed takes BULK, LOW, NORMAL, HIGH, CRITICAL or a number; the others take a number"

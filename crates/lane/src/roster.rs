@@ -111,7 +111,7 @@ impl Roster {
         } else {
             Kind::Stays { window, urgent: consume.urgent, held: List::default() }
         };
-        let shared = consume.shared.filter(|_| !consume.no_ack);
+        let shared = consume.shared;
         let taker = self.newcomer(consume.priority, kind);
         self.staying += 1;
         self.exclusive += u64::from(consume.exclusive);
@@ -159,6 +159,23 @@ impl Roster {
             }
         }
         self.takers.insert(consumer, taker);
+        self.relist(consumer);
+    }
+
+    /// Whether somebody is a consumer that shares no window.
+    pub(crate) fn may_join(&self, consumer: ConsumerId) -> bool {
+        self.takers.get(&consumer).is_some_and(|taker| taker.kind.stays() && taker.shared.is_none())
+    }
+
+    /// Has a consumer that shares no window share this one, with what it holds. The window must be known ([`Roster::share`]).
+    pub(crate) fn join(&mut self, window: WindowId, consumer: ConsumerId) {
+        let taker = self.takers.get_mut(&consumer).expect("only a consumer that is there may join");
+        taker.shared = Some(window);
+        let held = taker.kind.held().len();
+        self.sharers.insert((window, consumer));
+        let share = self.shares.get_mut(&window).expect("a window is known before somebody shares it");
+        share.takers += 1;
+        self.change_share(window, |share| share.here += held);
         self.relist(consumer);
     }
 

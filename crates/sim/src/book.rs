@@ -174,8 +174,17 @@ impl Book {
 
     /// What all that share a window hold together.
     pub(crate) fn shared_held(&self, window: WindowId) -> u32 {
-        let sharers = self.takers.values().filter(|taker| taker.shared == Some(window));
+        let sharers = self.takers.values().filter(|taker| taker.shared == Some(window) && !taker.no_ack);
         sharers.filter_map(|taker| taker.window).map(|window| window.held).sum()
+    }
+
+    fn set_window(&mut self, window: WindowId, size: u32, joining: &[ConsumerId]) {
+        self.windows.insert(window, size);
+        for consumer in joining {
+            if let Some(taker) = self.takers.get_mut(consumer).filter(|taker| taker.stays()) {
+                taker.shared.get_or_insert(window);
+            }
+        }
     }
 
     /// Whether somebody may be given a message of a lane that takes no priority below `floor`.
@@ -331,10 +340,12 @@ impl Book {
     pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
         let (Asker { session, vhost }, request) = asked_by(request);
         match request {
-            Request::Do(Command::SetWindow { window, size }) => drop(self.windows.insert(*window, *size)),
-            Request::SetWindow { number, size } => {
+            Request::Do(Command::SetWindow { window, size, joining }) => {
+                self.set_window(*window, *size, joining);
+            }
+            Request::SetWindow { number, size, joining } => {
                 let session = session.expect("a window is shared within a session");
-                self.windows.insert(WindowId { session, number: *number }, *size);
+                self.set_window(WindowId { session, number: *number }, *size, joining);
             }
             Request::Do(Command::Leave { consumer }) => self.only_holds(*consumer),
             Request::Do(Command::Took { consumer, messages }) => {
@@ -364,7 +375,7 @@ impl Book {
                 let no_ack = consume.no_ack;
                 let len = consume.window.map_or(if no_ack { 10_000 } else { u32::MAX }, |len| len.max(1));
                 let urgent = consume.urgent.filter(|_| !no_ack);
-                let shared = consume.shared.zip(session).filter(|_| !no_ack);
+                let shared = consume.shared.zip(session);
                 let shared = shared.map(|(number, session)| WindowId { session, number });
                 let taker = Taker::new(queue, session, Some(Window { len, urgent, held: 0 }));
                 let priority = consume.priority;

@@ -11,7 +11,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-properties", &[]),
     ("overtake-amqp", &["overtake-lane", "overtake-properties"]),
     ("overtake-engine", &["overtake-lane", "overtake-store", "overtake-properties", "overtake-routes"]),
-    ("overtake-amqp-session", &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine"]),
+    (
+        "overtake-amqp-session",
+        &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-engine", "overtake-redact"],
+    ),
     ("overtake-access", &["overtake-lane", "overtake-routes", "overtake-engine"]),
     ("overtake-api", &["overtake-lane", "overtake-engine", "overtake-routes", "overtake-redact"]),
     ("overtake-schedules", &["overtake-lane", "overtake-properties", "overtake-engine", "overtake-access"]),

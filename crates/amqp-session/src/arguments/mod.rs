@@ -5,7 +5,7 @@ mod consumer;
 mod exchange;
 mod queue;
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::ops::RangeInclusive;
 
 use overtake_amqp::ReplyCode;
@@ -13,6 +13,7 @@ use overtake_amqp::connection::Refused;
 use overtake_engine::header_of;
 use overtake_lane::DURATION_MS_MAX;
 use overtake_properties::{TableRef, Value};
+use overtake_redact::reason;
 use serde::de::DeserializeOwned;
 
 pub use binding::binding;
@@ -23,6 +24,9 @@ pub use queue::queue;
 
 /// Times, ms: 0 to [`DURATION_MS_MAX`].
 const TIME: RangeInclusive<u64> = 0..=DURATION_MS_MAX;
+
+/// How many characters of a wrong value a refusal shows: the reply text has 255 bytes.
+const VALUE_CHARS_MAX: usize = 40;
 
 /// Arguments, and what they are of.
 struct Arguments<'a> {
@@ -40,8 +44,15 @@ impl<'a> Arguments<'a> {
         self.table.get(name).is_some()
     }
 
+    /// The refusal of the argument `name` because of `why`, with the value that the client sent.
     fn wrong(&self, name: &str, why: impl Display) -> Refused {
-        let text = format!("invalid arg '{name}' for {}: {why}", self.of);
+        let mut text = format!("invalid arg '{name}' for {}: {why}", self.of);
+        if let Some(value) = self.table.get(name) {
+            let value = json(value).to_string();
+            let shown: String = value.chars().take(VALUE_CHARS_MAX).collect();
+            let rest = if shown.len() < value.len() { "…" } else { "" };
+            _ = write!(text, "; it is {shown}{rest}");
+        }
         Refused::because(ReplyCode::PreconditionFailed, text)
     }
 
@@ -80,7 +91,14 @@ impl<'a> Arguments<'a> {
     /// One that is written as in a queue's settings over HTTP.
     fn setting<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Refused> {
         let Some(value) = self.table.get(name) else { return Ok(None) };
-        serde_json::from_value(json(value)).map(Some).map_err(|error| self.wrong(name, error))
+        serde_path_to_error::deserialize(json(value)).map(Some).map_err(|error| {
+            let why = reason(&error.inner().to_string());
+            let field = format!("`{}`", error.path());
+            match error.path().iter().next() {
+                Some(_) if !why.contains(&field) => self.wrong(name, format_args!("{field}: {why}")),
+                _ => self.wrong(name, why),
+            }
+        })
     }
 }
 

@@ -26,8 +26,8 @@ impl Conversation {
                 self.tell(Command::Leave { consumer });
             }
             Ask::Took { consumer, messages } => self.tell(Command::Took { consumer, messages }),
-            Ask::Share { channel, messages } => {
-                let request = Request::SetWindow { number: channel.into(), size: messages.into() };
+            Ask::Share { channel, messages, joining } => {
+                let request = Request::SetWindow { number: channel.into(), size: messages.into(), joining };
                 self.requests.push(Asked { token: None, request });
             }
             Ask::Do { token, channel, operation } => {
@@ -64,7 +64,8 @@ impl Conversation {
             }
             return;
         }
-        let publisher = Publisher { user: self.here.user(), replies };
+        let publisher =
+            Publisher { user: self.here.user(), may_impersonate: self.here.may_impersonate(), replies };
         let message = message::message(publish, &publisher, &mut self.ways);
         match message.and_then(|message| self.judge_publish(&message).map(|()| message)) {
             Ok(message) => {
@@ -143,7 +144,11 @@ impl Conversation {
             }
             Operation::Transact { publishes, settlements } => {
                 let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
-                let publisher = Publisher { user: self.here.user(), replies };
+                let publisher = Publisher {
+                    user: self.here.user(),
+                    may_impersonate: self.here.may_impersonate(),
+                    replies,
+                };
                 let ways = &mut self.ways;
                 let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;

@@ -1,7 +1,7 @@
 //! The arguments of queues and consumers, and what each does.
 
 use overtake_amqp::method::basic;
-use overtake_properties::{Fields, TableRef, Value};
+use overtake_properties::{ArrayBuilder, Fields, TableRef, Value};
 
 use crate::broker::Broker;
 use crate::client::Client;
@@ -171,6 +171,27 @@ fn a_dead_letter_goes_to_its_exchange_by_the_key_it_came_with_or_a_new_one() {
     assert_eq!(ann.letter("a").route(), "dlx/one");
     assert_eq!(ann.get("dead-new"), "b");
     assert_eq!(ann.letter("b").route(), "dlx/new");
+}
+
+#[test]
+fn a_dead_letter_routing_key_takes_the_header_cc_away() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("dead", &[]);
+    let to = |key| [("x-dead-letter-exchange", t("")), ("x-dead-letter-routing-key", t(key))];
+    ann.declare("by-a-key", &to("dead"));
+    ann.declare("as-it-came", &to("")[..1]);
+    let cc = ArrayBuilder::new().item(t("dead"));
+    for (queue, header) in [("by-a-key", false), ("as-it-came", true)] {
+        ann.send_with("", queue, &[("CC", Value::Array(cc.view()))], "a");
+        ann.purge("dead");
+        assert_eq!(ann.get(queue), "a");
+        ann.reject("a");
+        ann.hears();
+        assert_eq!(ann.get("dead"), "a");
+        assert_eq!(ann.letter("a").headers().contains("CC: "), header, "{}", ann.letter("a").headers());
+        ann.ack("a");
+    }
 }
 
 /// RabbitMQ counts how often it may come back.

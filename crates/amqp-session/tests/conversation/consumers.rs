@@ -41,6 +41,22 @@ fn a_window_is_each_consumers_or_the_channels() {
     assert!(heard == "d" || heard == "d=d", "{heard}");
 }
 
+/// As RabbitMQ: whatever the channel's consumers hold counts from the moment the channel has a window.
+#[test]
+fn a_window_of_the_channel_holds_for_consumers_that_are_there() {
+    let (_broker, mut ann) = with_queue();
+    ann.consume("q");
+    ann.publish("q", "a");
+    assert_eq!(ann.hears(), "a");
+    ann.ask(basic::Qos { prefetch_size: 0, prefetch_count: 2, global: true });
+    ann.publish("q", "b c");
+    assert_eq!(ann.hears(), "b");
+    ann.consume_as("d", "q", "no-ack", &[]);
+    assert_eq!(ann.hears(), "", "the window is full");
+    ann.ack("a");
+    assert!(["c", "d=c"].contains(&&*ann.hears()));
+}
+
 #[test]
 fn a_window_that_is_changed_holds_for_consumers_to_come() {
     let (_broker, mut ann) = with_queue();

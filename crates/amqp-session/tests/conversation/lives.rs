@@ -32,9 +32,27 @@ fn an_exclusive_queue_is_closed_to_others_but_for_publishing() {
     assert_eq!(bob.refused(|bob| bob.purge("q")), locked);
     assert_eq!(bob.refused(|bob| bob.delete("q", "")), locked);
     assert_eq!(bob.refused(|bob| bob.bind("q", "amq.direct", "key", &[])), locked);
+    ann.bind("q", "amq.direct", "key", &[]);
+    assert_eq!(bob.refused(|bob| bob.unbind("q", "amq.direct", "key", &[])), locked);
+    assert_eq!(bob.refused(|bob| bob.unbind("q", "amq.direct", "none", &[])), locked);
     bob.publish("q", "a");
     bob.hears();
     assert_eq!(ann.get("q"), "a");
+}
+
+/// As in RabbitMQ, whose clients' tests ask for it.
+#[test]
+fn line_ends_are_taken_out_of_names_that_are_declared() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    assert_eq!(ann.declare("q\r\nu\ne", &[]), "que 0 0");
+    assert_eq!(ann.declare_as("qu\ne", "passive", &[]), "que 0 0");
+    ann.exchange("e\nx", "fanout", &[]);
+    ann.bind("que", "ex", "", &[]);
+    ann.route("ex", "", "a");
+    assert_eq!(ann.get("que"), "a");
+    ann.delete_exchange("ex\r\n", "");
+    assert_eq!(ann.hears(), "");
 }
 
 #[test]

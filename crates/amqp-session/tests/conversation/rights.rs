@@ -1,6 +1,6 @@
 //! Rights: what is done takes which, asked for each thing that is done, in RabbitMQ's words when it is refused.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use overtake_amqp_session::Rights;
@@ -16,6 +16,7 @@ use crate::words::short;
 struct Ann {
     version: AtomicU64,
     may: Mutex<Vec<String>>,
+    impersonates: AtomicBool,
     asked: AtomicU64,
 }
 
@@ -33,6 +34,10 @@ impl Rights for Ann {
 
     fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
+    }
+
+    fn may_impersonate(&self) -> bool {
+        self.impersonates.load(Ordering::Relaxed)
     }
 
     fn check(&self, vhost: &str, Need { right, to }: Need<'_>) -> Result<(), String> {
@@ -69,6 +74,21 @@ fn check(takes: &str, does: impl Fn(&mut Client)) {
         rights.may(&takes.split(", ").filter(|right| *right != missing).collect::<Vec<_>>().join(", "));
         assert_eq!(ann.refused(&does), format!("403 ACCESS_REFUSED - {missing} in '/' refused"));
     }
+}
+
+#[test]
+fn an_impersonator_names_another_user() {
+    let (_broker, _guest, mut ann, rights) = world();
+    rights.may("write exchange , read queue q");
+    let fields = Fields { user_id: Some(short("eve")), ..Fields::default() };
+    let told = ann.refused(|ann| ann.send("", "q", fields, "a"));
+    assert_eq!(
+        told,
+        "406 PRECONDITION_FAILED - user_id property set to 'eve' but authenticated user was 'ann'"
+    );
+    rights.impersonates.store(true, Ordering::Relaxed);
+    ann.send("", "q", fields, "b");
+    assert_eq!(ann.get("q"), "b");
 }
 
 #[test]

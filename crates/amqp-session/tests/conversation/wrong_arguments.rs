@@ -102,11 +102,15 @@ fn a_queue_is_of_a_type_and_a_mode_that_are_known() {
 #[test]
 fn a_scheme_and_a_picker_are_known() {
     check("x-scheme", t("eleven"), "");
-    check("x-scheme", n(1), "invalid type");
-    check("x-picker", t("quick"), "unknown variant `quick`");
+    check("x-scheme", n(1), "expected");
+    check("x-picker", t("quick"), "expected");
     check("x-picker", n(1), "");
     let negative = table(&[("aging_ms", n(-1))]);
-    check("x-picker", Value::Table(negative.view()), "invalid value: integer `-1`");
+    check(
+        "x-picker",
+        Value::Table(negative.view()),
+        "`aging_ms`: expected a whole number of at least 0, found",
+    );
     let unending = table(&[("aging_ms", n(0))]);
     let told = "invalid arguments for queue 'q' in vhost '/': `picker";
     check_all(&[TEN, ("x-picker", Value::Table(unending.view()))], told);
@@ -115,9 +119,13 @@ fn a_scheme_and_a_picker_are_known() {
 #[test]
 fn caps_are_numbers_of_lanes_that_are_there() {
     check("x-max-active", n(-1), "expected a whole number from 0 to 4294967295");
-    check("x-lane-caps", n(5), "invalid type");
+    check("x-lane-caps", n(5), "expected a table, found a whole number; it is 5");
     let words = table(&[("5", t("many"))]);
-    check("x-lane-caps", Value::Table(words.view()), "invalid type");
+    check(
+        "x-lane-caps",
+        Value::Table(words.view()),
+        "`5`: expected a whole number from 0 to 4294967295, found a text; it is {",
+    );
     let unknown = table(&[("background", n(5))]);
     let told = "invalid arguments for queue 'q' in vhost '/': `lanes";
     check_all(&[TEN, ("x-lane-caps", Value::Table(unknown.view()))], told);
@@ -125,7 +133,7 @@ fn caps_are_numbers_of_lanes_that_are_there() {
 
 #[test]
 fn partitions_are_places_by_a_rule() {
-    check("x-partitions", n(5), "invalid type");
+    check("x-partitions", n(5), "expected a table, found a whole number; it is 5");
     check("x-partitions", Value::Table(table(&[("places", n(5))]).view()), "unknown field `places`");
     let uncounted = table(&[("mode", t("hash"))]);
     let told = "invalid arguments for queue 'q' in vhost '/': `partitions.count` must be 2 to 4096";
@@ -139,7 +147,7 @@ fn partitions_are_places_by_a_rule() {
 fn rates_are_so_many_in_so_long() {
     check("x-group-limit", n(-1), "expected a whole number from 0 to 4294967295");
     check("x-fair-keys", n(1), "");
-    check("x-rate-limit", n(5), "invalid type");
+    check("x-rate-limit", n(5), "expected a table, found a whole number; it is 5");
     let half = table(&[("messages", n(5))]);
     check("x-rate-limit", Value::Table(half.view()), "missing field `per_ms`");
     let none = table(&[("messages", n(0)), ("per_ms", n(1))]);
@@ -158,7 +166,7 @@ fn a_default_priority_is_one_of_the_scheme() {
 
 #[test]
 fn a_last_value_is_of_a_key_or_of_all() {
-    check("x-last-value", t("two"), "unknown variant `two`");
+    check("x-last-value", t("two"), "expected");
 }
 
 #[test]
@@ -189,7 +197,7 @@ fn a_consumer_has_arguments_that_make_sense() {
         (&[("from", n(7))][..], "missing field `messages`"),
         (&[("messages", n(1))], "missing field `from`"),
         (&[("from", n(7)), ("messages", n(1)), ("more", n(1))], "unknown field `more`"),
-        (&[("from", n(7)), ("messages", n(-1))], "invalid value: integer `-1`"),
+        (&[("from", n(7)), ("messages", n(-1))], "`messages`: expected a whole number from 0 to"),
     ] {
         let credit = table(entries);
         check("x-urgent-credit", Value::Table(credit.view()), &format!("{of} in vhost '/': {why}"));
@@ -228,8 +236,10 @@ fn a_binding_has_arguments_that_make_sense() {
     let mut broker = Broker::new();
     let mut ann = broker.connect();
     ann.declare("q", &[]);
-    for (value, why) in [(t("some"), "expected all, any, all-with-x or any-with-x"), (n(1), "expected text")]
-    {
+    for (value, why) in [
+        (t("some"), "expected all, any, all-with-x or any-with-x; it is \"some\""),
+        (n(1), "expected text; it is 1"),
+    ] {
         let refused = ann.refused(|ann| ann.bind("q", "amq.headers", "", &[("x-match", value)]));
         assert_eq!(
             refused,

@@ -154,7 +154,7 @@ impl Client {
         match frame.kind {
             FrameKind::Heartbeat if frame.channel == 0 => Ok(()),
             FrameKind::Heartbeat => {
-                Err(Violation::of(ReplyCode::FrameError, "a heartbeat belongs on channel 0"))
+                Err(Violation::of(ReplyCode::UnexpectedFrame, "a heartbeat belongs on channel 0"))
             }
             FrameKind::Method => {
                 let method = Method::decode(frame.payload, &Limits::default()).map_err(Violation::wire)?;

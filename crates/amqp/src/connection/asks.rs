@@ -65,6 +65,8 @@ pub enum Ask {
         channel: u16,
         /// At most so many; 0: no limit.
         messages: u16,
+        /// The consumers that share the window from now on, beside those that were started with it.
+        joining: Vec<ConsumerId>,
     },
 }
 

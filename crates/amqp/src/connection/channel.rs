@@ -257,15 +257,18 @@ fn is_asked(id: MethodId) -> bool {
         || [basic::Consume::ID, basic::Cancel::ID, basic::Get::ID, tx::Commit::ID].contains(&id)
 }
 
-/// Windows as the method sets them (1.8.3.1; `global` as in RabbitMQ).
-pub(super) fn set_qos(channel: &mut Channel, qos: &basic::Qos) -> Result<(), Violation> {
+/// Windows as the method sets them (1.8.3.1; `global` as in RabbitMQ). Returns the consumers that were started before the channel had a
+/// window for all of its consumers.
+pub(super) fn set_qos(channel: &mut Channel, qos: &basic::Qos) -> Result<Vec<ConsumerId>, Violation> {
     if qos.prefetch_size != 0 {
         let text = format!("prefetch_size!=0 ({})", qos.prefetch_size);
         return Err(Violation::of(ReplyCode::NotImplemented, text));
     }
-    match qos.global {
-        true => channel.is_shared = true,
-        false => channel.prefetch = qos.prefetch_count,
+    if !qos.global {
+        channel.prefetch = qos.prefetch_count;
+        return Ok(Vec::new());
     }
-    Ok(())
+    let was_shared = std::mem::replace(&mut channel.is_shared, true);
+    let here = channel.consumers.values().filter(|_| !was_shared);
+    Ok(here.filter_map(|one| if let Consumer::Here(id) = one { Some(*id) } else { None }).collect())
 }

@@ -116,7 +116,7 @@ impl Connection {
             Method::ExchangeDeclare(declare) => self.exchange_declare(number, declare),
             Method::ExchangeDelete(delete) => {
                 let operation = Operation::DeleteExchange {
-                    name: delete.exchange.as_str().to_owned(),
+                    name: without_line_ends(delete.exchange.as_str()),
                     if_unused: delete.if_unused,
                 };
                 self.ask(number, exchange::Delete::ID, delete.no_wait, Wants::ExchangeDeleted, operation);
@@ -156,7 +156,7 @@ impl Connection {
             }
             Method::QueueDelete(delete) => {
                 let operation = Operation::DeleteQueue {
-                    name: self.channel(number).queue(&delete.queue)?,
+                    name: without_line_ends(&self.channel(number).queue(&delete.queue)?),
                     if_unused: delete.if_unused,
                     if_empty: delete.if_empty,
                 };
@@ -190,9 +190,9 @@ impl Connection {
                 self.ask(number, basic::Get::ID, false, wants, operation);
             }
             Method::BasicQos(qos) => {
-                set_qos(self.channel(number), qos)?;
+                let joining = set_qos(self.channel(number), qos)?;
                 if qos.global {
-                    self.asks.push(Ask::Share { channel: number, messages: qos.prefetch_count });
+                    self.asks.push(Ask::Share { channel: number, messages: qos.prefetch_count, joining });
                 }
                 self.say(number, basic::QosOk {});
             }
@@ -233,7 +233,7 @@ impl Connection {
 
     fn exchange_declare(&mut self, number: u16, declare: &exchange::Declare<'_>) {
         let operation = Operation::DeclareExchange(DeclareExchange {
-            name: declare.exchange.as_str().to_owned(),
+            name: without_line_ends(declare.exchange.as_str()),
             kind: declare.kind.as_str().to_owned(),
             passive: declare.passive,
             durable: declare.durable,
@@ -251,7 +251,7 @@ impl Connection {
             false => declare.queue.as_str().to_owned(),
         };
         let operation = Operation::DeclareQueue(DeclareQueue {
-            name,
+            name: without_line_ends(&name),
             passive: declare.passive,
             durable: declare.durable,
             exclusive: declare.exclusive,
@@ -458,6 +458,12 @@ impl Connection {
         self.expected.insert(token, Expect { channel: number, life, method, no_wait, wants, subject });
         self.asks.push(Ask::Do { token, channel: number, operation });
     }
+}
+
+/// A name without its carriage returns and line feeds: RabbitMQ takes them out of the names of queues and exchanges that are declared or
+/// deleted.
+fn without_line_ends(name: &str) -> String {
+    name.replace(['\r', '\n'], "")
 }
 
 /// How a nack or a reject ends a delivery.

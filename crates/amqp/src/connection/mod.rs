@@ -273,7 +273,7 @@ impl Connection {
         match frame.kind {
             FrameKind::Heartbeat if frame.channel == 0 => Ok(()),
             FrameKind::Heartbeat => {
-                Err(Violation::of(ReplyCode::FrameError, "a heartbeat belongs on channel 0"))
+                Err(Violation::of(ReplyCode::UnexpectedFrame, "a heartbeat belongs on channel 0"))
             }
             FrameKind::Method => {
                 let method = Method::decode(frame.payload, &Self::limits()).map_err(Violation::wire)?;

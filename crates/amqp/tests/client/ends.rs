@@ -147,7 +147,7 @@ fn garbage_is_answered_once_with_its_code() {
     check(b"\x09garbage", "501 FRAME_ERROR");
     check(b"\x01\0\0\xff\xff\xff\xff", "501 FRAME_ERROR - a frame of 4294967295 bytes");
     check(b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xcf", "501 FRAME_ERROR - a frame ends with 207");
-    check(b"\x08\0\x01\0\0\0\0\xce", "501 FRAME_ERROR - a heartbeat belongs on channel 0");
+    check(b"\x08\0\x01\0\0\0\0\xce", "505 UNEXPECTED_FRAME - a heartbeat belongs on channel 0");
     check(b"\x01\0\0\0\0\0\x04\0\x0a\0\x3c\xce", "502 SYNTAX_ERROR");
     check(b"\x01\0\0\0\0\0\x04\0\x0a\xff\xff\xce", "540 NOT_IMPLEMENTED");
     check(b"\x01\0\x01\0\0\0\x05\0\x14\0\x0b\0\xce", "502 SYNTAX_ERROR");

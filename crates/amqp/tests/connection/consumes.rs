@@ -31,7 +31,7 @@ fn a_window_goes_to_the_broker_with_each_consumer() {
     peer.say(1, basic::Qos { prefetch_size: 0, prefetch_count: 5, global: false });
     peer.say(1, basic::Qos { prefetch_size: 0, prefetch_count: 7, global: true });
     assert_eq!(peer.hears(), ["1 BasicQosOk(QosOk)", "1 BasicQosOk(QosOk)"]);
-    assert_eq!(peer.asks(), [Ask::Share { channel: 1, messages: 7 }]);
+    assert_eq!(peer.asks(), [Ask::Share { channel: 1, messages: 7, joining: Vec::new() }]);
     peer.consume(1, "", true);
     let asks = peer.asks();
     let [Ask::Do { token, operation: Operation::Consume(consume), .. }] = &asks[..] else {

@@ -81,7 +81,7 @@ pub(crate) struct PutArgs {
     /// No password: the user comes in by a certificate or a token.
     #[arg(long, conflicts_with = "new_password")]
     no_password: bool,
-    /// administrator, monitoring, policymaker or management; again for more. All tags: those that were and are not said are gone.
+    /// administrator, monitoring, policymaker, management or impersonator; again for more. All tags: those that were and are not said are gone.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// No tags.

@@ -165,7 +165,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
         expect![[r#"
         exit 1
         error: the queue is not empty (409 not-empty)
-         hint: consume or purge its messages first, or delete it without if=empty
+         hint: consume or purge its messages first, or delete it without the condition if-empty
     "#]],
     );
     story.check(
@@ -411,7 +411,7 @@ fn a_line_that_is_refused_is_named_and_those_before_it_are_published() {
     let run = story.broker.feed(&["publish", "q", "--lines", "-"], (lines.join("\n") + "\n").as_bytes());
     expect![[r#"
         exit 1
-        error: 636 messages published, then: line 637: the message is too large (413 message-too-large)
+        error: 636 messages published, then: line 637: the message is larger than queue `q` takes: 100 bytes with its headers (`max_message_bytes`) (413 message-too-large)
          hint: store the body elsewhere and publish a reference, or raise max_message_bytes or max_bytes of the queue
     "#]]
     .assert_eq(&run.picture());

@@ -232,10 +232,10 @@ impl<T> Core<T> {
             Request::SetRoutes(set) => self.set_routes(now, set),
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
             Request::PublishOne(message) => self.publish_one(now, message),
-            Request::SetWindow { number, size } => {
+            Request::SetWindow { number, size, joining } => {
                 let session = self.asking.session.expect("a window is shared within a session");
                 let window = WindowId { session, number };
-                self.change(now, Request::Do(Command::SetWindow { window, size }))
+                self.change(now, Request::Do(Command::SetWindow { window, size, joining }))
             }
             Request::Progress { receipt, visibility_ms, output } => {
                 self.progress(now, receipt, visibility_ms, output)

@@ -79,6 +79,8 @@ pub enum Request {
         number: u32,
         /// At most so many; 0: no limit.
         size: u32,
+        /// Consumers of this session that share the window from now on, beside those that were started with it.
+        joining: Vec<ConsumerId>,
     },
     /// Gives messages another priority.
     Reprioritise {

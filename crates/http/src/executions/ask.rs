@@ -13,6 +13,7 @@ use overtake_lane::{Given, QueueView, Refusal};
 use super::item::ExecutionStatus;
 use crate::app::App;
 use crate::login::At;
+use crate::named::named;
 use crate::problem::Problem;
 
 /// The queue, if the request does not say.
@@ -90,21 +91,22 @@ fn take_queue(params: &mut Params) -> Result<Arc<str>, Problem> {
 
 impl Executions {
     async fn at(desk: Desk, queue: Arc<str>) -> Result<Self, Problem> {
-        let view = desk.queue(&queue).await.map_err(|not| no_queue(&queue, not))?;
+        let view = match desk.queue(&queue).await {
+            Ok(view) => view,
+            Err(not) => return Err(no_queue(&desk, &queue, not).await),
+        };
         let history = view.effective_settings().history.as_deref().map(Arc::from);
         Ok(Self { desk, queue, view, history })
     }
 }
 
-fn no_queue(queue: &str, not: NotDone) -> Problem {
+async fn no_queue(desk: &Desk, queue: &str, not: NotDone) -> Problem {
     match not {
         NotDone::Failed(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => {
-            Problem::from(Refusal::NoSuchQueue)
-                .key("queue")
-                .detail(format!("there is no queue `{queue}`"))
-                .hint(format!(
-                    "make it with `overtake exec create --queue {queue}`, or name another: `queue=NAME`, on the command line `--queue NAME`"
-                ))
+            let problem = Problem::from(Refusal::NoSuchQueue).key("queue").hint(format!(
+                "make it with `overtake exec create --queue {queue}`, or name another: `queue=NAME`, on the command line `--queue NAME`"
+            ));
+            named(problem, desk, queue).await
         }
         not => not.into(),
     }

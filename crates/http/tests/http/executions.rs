@@ -284,6 +284,7 @@ async fn what_cannot_be_meant_is_named() {
     let missing = works.get("?queue=none").await;
     let hint = missing.json["hint"].as_str().expect("a hint");
     assert!(hint.contains("overtake exec create --queue none"), "{hint}");
+    assert_eq!(missing.json["detail"], "no queue `none` in vhost `/`");
     assert_eq!(works.get("?vhost=none").await.code(), "404 no-such-vhost");
 }
 

@@ -363,10 +363,25 @@ async fn a_full_queue_asks_to_come_again() {
     world.publish("a").await;
     let full = world.post("/v1/queues/q/messages", r#"{"body":"b"}"#).await;
     assert_eq!((full.code().as_str(), full.header("retry-after")), ("429 queue-full", "1"));
+    assert_eq!(full.json["detail"], "queue `q` is full; messages that wait: 1 of 1 (`max_length`)");
     world.put("/v1/queues/q", r#"{"reject_below":{"depth":1,"priority":5}}"#).await.expect(200);
     let below = world.post("/v1/queues/q/messages", r#"{"body":"b","priority":4}"#).await;
     assert_eq!((below.code().as_str(), below.header("retry-after")), ("429 below-priority", "1"));
     world.post("/v1/queues/q/messages", r#"{"body":"b","priority":5}"#).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_for_its_queue_is_told_the_limit() {
+    let world = World::with_queue(r#"{"max_bytes":60,"max_message_bytes":40}"#).await;
+    let body = json!({"body": "x".repeat(50)}).to_string();
+    let large = world.post("/v1/queues/q/messages", &body).await;
+    assert_eq!(large.code(), "413 message-too-large");
+    let told = "the message is larger than queue `q` takes: 40 bytes with its headers (`max_message_bytes`)";
+    assert_eq!(large.json["detail"], told);
+    world.put("/v1/exchanges/q", r#"{"kind":"fanout"}"#).await.expect(200);
+    world.post("/v1/exchanges/q/bindings", r#"{"queue":"q"}"#).await.expect(201);
+    let large = world.post("/v1/exchanges/q/messages", &body).await;
+    assert_eq!(large.json["detail"], "the message is too large", "the name is an exchange's: {}", large.text);
 }
 
 #[tokio::test]
@@ -393,7 +408,7 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
         r#"{"messages":[{"body":"a"},{"body":"b"},{"body":"c"},{"body":"d"}]}"#,
         "429 queue-full",
         "messages[2]",
-        "message 3 of 4 is refused: the queue is full and this message is not the more urgent one; nothing was done",
+        "message 3 of 4 is refused: queue `q` is full; messages that wait: 0 of 2 (`max_length`); nothing was done",
     )
     .await;
     // One message is known without being counted.

@@ -136,7 +136,11 @@ async fn a_manifest_that_does_not_hold_changes_nothing() {
             "422 manifest-invalid",
             "priority",
         ),
-        (r#"{"routes": {"a": "FROM /x INTO Queue('nowhere')"}}"#, "404 no-such-queue", ""),
+        (
+            r#"{"routes": {"a": "FROM /x INTO Queue('nowhere')"}}"#,
+            "404 no-such-queue",
+            "no queue `nowhere` in",
+        ),
         ("nonsense", "422 manifest-invalid", ""),
     ] {
         let reply = world.put("/v1/routes", manifest).await;

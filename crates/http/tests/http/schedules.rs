@@ -74,7 +74,8 @@ async fn what_is_wrong_is_told_with_its_field() {
     check("/cron", json!("0 0 30 2 *"), "422 value-invalid", "cron").await;
     check("/timezone", json!("Mars/Olympus"), "422 value-invalid", "timezone").await;
     check("/queue", json!(""), "422 name-invalid", "queue").await;
-    check("/queue", json!("none"), "404 no-such-queue", "queue").await;
+    let none = check("/queue", json!("none"), "404 no-such-queue", "queue").await;
+    assert_eq!(none.json["detail"], "no queue `none` in vhost `/`");
     check("/message/priority", json!("urgent"), "422 priority-unknown", "message.priority").await;
     check("/message/body", json!("x".repeat(33_000)), "413 schedule-too-large", "message").await;
     check("/message", json!({"body": "", "id": "a"}), "422 value-invalid", "message.id").await;

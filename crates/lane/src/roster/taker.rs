@@ -97,7 +97,12 @@ impl Taker {
                     _ => Room::None,
                 }
             }
-            Kind::Keeps { window, unread } if unread < window => Room::Any,
+            // It takes nothing of a window that it shares, and waits while that is full, as in RabbitMQ.
+            Kind::Keeps { window, unread }
+                if unread < window && self.shared.is_none_or(|id| shares[&id].has_room(0)) =>
+            {
+                Room::Any
+            }
             Kind::Pulls(pull) if pull.is_done() => Room::None,
             Kind::Pulls(pull) if pull.is_choosy() => Room::Choosy,
             Kind::Pulls(_) => Room::Any,

@@ -33,7 +33,8 @@ fn work_of_an_end(
     let declare = Command::declare("q".into(), Box::new(settings.clone()));
     broker.apply(Time(1), declare, &mut step).expect("it is declared");
     for session in [SessionId(1), SessionId(2)] {
-        let window = Command::SetWindow { window: WindowId { session, number: 1 }, size: shared };
+        let window =
+            Command::SetWindow { window: WindowId { session, number: 1 }, size: shared, joining: Vec::new() };
         broker.apply(Time(1), window, &mut step).expect("it is set");
     }
     broker.apply(Time(1), publish("q"), &mut step).expect("it is published");

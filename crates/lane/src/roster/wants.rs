@@ -110,7 +110,9 @@ impl Roster {
             Kind::Pulls(pull) => (pull.want(terms), 0),
             Kind::Holds { .. } => unreachable!("whoever takes nothing stands in no order"),
         };
-        Applicant { want, returns: taker.kind.stays(), shared: taker.shared.map(|window| (window, extra)) }
+        // One whose messages are settled as they are given takes nothing of a window.
+        let shared = taker.shared.filter(|_| !matches!(taker.kind, Kind::Keeps { .. }));
+        Applicant { want, returns: taker.kind.stays(), shared: shared.map(|window| (window, extra)) }
     }
 }
 

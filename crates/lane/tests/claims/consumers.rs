@@ -132,6 +132,32 @@ fn a_window_that_changes_takes_nothing_back_and_gives_what_there_is() {
     );
 }
 
+/// As RabbitMQ's `basic.qos` with `global`, whenever it comes.
+#[test]
+fn consumers_that_are_there_join_a_window_with_what_they_hold() {
+    check(
+        "",
+        "by s consume v · by s consume w · publish a b c d · window 1 v w size=3 · publish e · ack a · ack b · left",
+        expect!["v:a · w:b · v:c · w:d · v:e · leased c e d"],
+    );
+    // Those of other sessions do not, nor those that share another one.
+    check(
+        "",
+        "by r consume v · window 1 size=1 · by s consume w shared=1 · publish a · ack a · window 2 v w size=1 · publish a b c",
+        expect!["v:a · w:a · v:b · v:c"],
+    );
+}
+
+/// As in RabbitMQ.
+#[test]
+fn a_consumer_without_acknowledgements_waits_while_the_window_is_full() {
+    check(
+        "",
+        "window 1 size=1 · by s consume v shared=1 · publish a · by s consume w shared=1 no-ack · publish b · ack a · publish c d",
+        expect!["v:a · v:b"],
+    );
+}
+
 #[test]
 fn what_goes_from_a_shared_window_makes_room_elsewhere() {
     let two = "declare r · window 1 size=1 · by s consume v shared=1 · publish a · in r · by s consume w shared=1 · publish x · ";

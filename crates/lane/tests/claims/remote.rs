@@ -108,7 +108,7 @@ impl Stage {
             }
             "window" => {
                 let size = name.parse().expect("a size");
-                self.ask(Command::SetWindow { window: WINDOW, size }, &mut step);
+                self.ask(Command::SetWindow { window: WINDOW, size, joining: Vec::new() }, &mut step);
             }
             "done" => {
                 let receipt = self.receipts[name];

@@ -287,7 +287,7 @@ impl Pair {
             }
             Op::Window { session, size } => {
                 let window = WindowId { session: SessionId(session), number: 1 };
-                self.both(session, Command::SetWindow { window, size });
+                self.both(session, Command::SetWindow { window, size, joining: Vec::new() });
             }
             Op::End(session) => {
                 self.both(session, Command::EndSession { session: SessionId(session) });

@@ -209,7 +209,9 @@ impl Stage {
             }
             "window" => {
                 let window = window(words.plain[0]);
-                self.run(Command::SetWindow { window, size: words.number("size").expect("size=") as u32 });
+                let size = words.number("size").expect("size=") as u32;
+                let joining = words.plain[1..].iter().map(|name| self.consumers[*name]).collect();
+                self.run(Command::SetWindow { window, size, joining });
             }
             "get" => {
                 let consumer = self.name_consumer("");

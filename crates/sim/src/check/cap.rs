@@ -130,7 +130,7 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
 /// Consumers that share a window hold no more together than it allows, once one of them was given something.
 pub(crate) fn check_shared(book: &Book, lent: &[Lent]) -> Checked {
     for one in lent {
-        let Some(taker) = book.takers.get(&one.consumer) else { continue };
+        let Some(taker) = book.takers.get(&one.consumer).filter(|taker| !taker.no_ack) else { continue };
         let Some((id, window)) = taker.shared.zip(taker.window) else { continue };
         let size = book.windows.get(&id).copied().unwrap_or(0);
         let most = size.saturating_add(window.urgent.map_or(0, |urgent| urgent.extra));

@@ -63,10 +63,10 @@ impl House {
                 self.on_floor(|floor, now, after| floor.give_up(now, consumer, after));
                 Ok(Answer::Done)
             }
-            Request::SetWindow { number, size } => {
+            Request::SetWindow { number, size, joining } => {
                 let session = asker.session.expect("a window is shared within a session");
                 let window = WindowId { session, number };
-                self.on_floor(|floor, now, after| floor.set_window(now, window, size, after));
+                self.on_floor(|floor, now, after| floor.set_window(now, window, size, joining, after));
                 Ok(Answer::Done)
             }
             Request::Reprioritise { queue, select, priority } => {

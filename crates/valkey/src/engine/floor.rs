@@ -193,9 +193,17 @@ impl Floor {
         self.pulls.insert(consumer, OpenPull { ticket, messages: Vec::new() });
     }
 
-    /// Sets a window that consumers share.
-    pub(super) fn set_window(&mut self, now: Time, window: WindowId, size: u32, after: &mut Aftermath) {
-        let set = self.counter.apply(now, Command::SetWindow { window, size }, &mut self.step);
+    /// Sets a window that consumers share, these among them from now on.
+    pub(super) fn set_window(
+        &mut self,
+        now: Time,
+        window: WindowId,
+        size: u32,
+        joining: Vec<ConsumerId>,
+        after: &mut Aftermath,
+    ) {
+        self.shared.extend(joining.iter().filter_map(|consumer| self.seats.get(consumer)));
+        let set = self.counter.apply(now, Command::SetWindow { window, size, joining }, &mut self.step);
         set.expect("a window is set wherever somebody is connected");
         after.stirred.extend(self.shared.iter().copied());
         self.carry_out(&[], after);

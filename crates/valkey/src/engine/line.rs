@@ -139,10 +139,10 @@ async fn begin(house: &Arc<House>, who: Who, token: Option<u64>, request: Reques
         Request::Consume { consumer, consume } => {
             house.consume(who.number, who.asker, (consumer, consume), token).await;
         }
-        Request::SetWindow { number, size } => {
+        Request::SetWindow { number, size, joining } => {
             let session = who.asker.session.expect("a session asks as somebody");
             let window = WindowId { session, number };
-            house.on_floor(|floor, now, after| floor.set_window(now, window, size, after));
+            house.on_floor(|floor, now, after| floor.set_window(now, window, size, joining, after));
             tell(house, who, token, Ok(Answer::Done));
         }
         request => {

@@ -43,6 +43,7 @@ pub(super) enum Op {
     SetWindow {
         window: u32,
         size: u32,
+        joining: Vec<u64>,
     },
     EndSession {
         session: u64,
@@ -424,7 +425,8 @@ pub(super) fn connected_op() -> impl Strategy<Value = Op> {
         6 => (queue(), prop::bool::weighted(0.3), 0..3_u64).prop_map(|(queue, no_ack, session)| Op::Get { queue, no_ack, session }),
         2 => (0..5_u64).prop_map(|id| Op::Leave { id }),
         3 => (0..5_u64, 0..3_u32).prop_map(|(id, messages)| Op::Took { id, messages }),
-        3 => (0..2_u32, 0..5_u32).prop_map(|(window, size)| Op::SetWindow { window, size }),
+        3 => (0..2_u32, 0..5_u32, prop::collection::vec(0..5_u64, 0..3))
+            .prop_map(|(window, size, joining)| Op::SetWindow { window, size, joining }),
         1 => (1..3_u64).prop_map(|session| Op::EndSession { session }),
     ]
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use overtake_lane::{
-    ConsumerId, Delivery, Effect, Fact, MessageView, Order, Outcome, PickerKind, Priority, QueueId, QueueView, Seq,
-    Status, Step,
+    ConsumerId, Delivery, Effect, Fact, MessageView, Order, Outcome, PickerKind, Priority, QueueId,
+    QueueView, Seq, Status, Step,
 };
 
 use super::drawing::*;
@@ -83,7 +83,8 @@ impl World {
     ) {
         let now = self.watch.now;
         let expired = view.expires.is_some_and(|expires| expires <= now);
-        let mut settlements = licence.settled.iter().filter(|(receipt, _)| (receipt.queue, receipt.seq) == at);
+        let mut settlements =
+            licence.settled.iter().filter(|(receipt, _)| (receipt.queue, receipt.seq) == at);
         let released = settlements.clone().any(|(_, outcome)| *outcome == Outcome::Release);
         let settled = settlements.next().is_some();
         let over = view.deadline.is_some_and(|deadline| deadline <= now);
@@ -274,7 +275,8 @@ impl World {
     /// Whether its windows have room, its own and the one it shares, with so much extra.
     pub(super) fn has_window(&self, id: ConsumerId, taker: &Taker, after: &Snapshot, extra: u32) -> bool {
         if !taker.stays || taker.is_stopped || taker.terms.no_ack {
-            return !taker.stays || (!taker.is_stopped && taker.unread < taker.window);
+            let has_room = taker.unread < taker.window && self.has_shared(taker.terms, after, 0);
+            return !taker.stays || (!taker.is_stopped && has_room);
         }
         self.held_by(id, after) < taker.window + extra && self.has_shared(taker.terms, after, extra)
     }

@@ -284,10 +284,17 @@ impl World {
                     let _ = self.ask(took, &Licence::default());
                 }
             }
-            Op::SetWindow { window, size } => {
-                let window = window_of(1, *window);
+            Op::SetWindow { window: number, size, joining } => {
+                let window = window_of(1, *number);
                 self.windows.insert(window, *size);
-                let _ = self.ask(Command::SetWindow { window, size: *size }, &Licence::default());
+                let joining: Vec<ConsumerId> = joining.iter().copied().map(ConsumerId).collect();
+                for consumer in &joining {
+                    let taker = self.takers.get_mut(consumer);
+                    if let Some(taker) = taker.filter(|taker| taker.stays && taker.terms.session == 1) {
+                        taker.terms.shared.get_or_insert(*number);
+                    }
+                }
+                let _ = self.ask(Command::SetWindow { window, size: *size, joining }, &Licence::default());
             }
             Op::EndSession { session } => {
                 let session = SessionId(*session);
