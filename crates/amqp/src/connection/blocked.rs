@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use overtake_properties::ShortText;
 
-use super::asks::Publish;
+use super::asks::{Ask, Publish};
 use super::channel::Channel;
-use super::{Connection, Stage};
+use super::{Connection, FAILED, Stage};
 use crate::method::basic;
 use crate::method::connection::{Blocked, Unblocked};
 use crate::reply::ReplyCode;
@@ -92,6 +92,24 @@ impl Connection {
         self.deferred.bytes += publish.len();
         self.deferred.publishes.push_back((number, life, publish));
         Ok(())
+    }
+
+    /// The client ends the connection behind publishes that wait, perhaps for long: its consumers leave, and its messages are returned.
+    pub(super) fn release_leases(&mut self) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        self.gather_settlements();
+        let numbers: Vec<u16> = self.channels.keys().copied().collect();
+        for number in numbers {
+            for consumer in self.feeds_of(number) {
+                self.feeds.remove(&consumer);
+                self.asks.push(Ask::Leave { consumer });
+            }
+            let receipts = self.channel(number).take_all();
+            self.channel(number).consumers.clear();
+            self.put_back(receipts, FAILED);
+        }
     }
 
     /// Whether nothing more is taken from the client until the broker takes publishes: much is deferred, and the client has nothing that

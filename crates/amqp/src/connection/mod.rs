@@ -227,6 +227,10 @@ impl Connection {
                     }
                     bytes.advance(len);
                 }
+                Ok(Some(frame)) if self.is_end(&frame) => {
+                    self.release_leases();
+                    break;
+                }
                 Ok(_) => break,
                 Err(_) if self.stage == Stage::Closing => return bytes.clear(),
                 Err(error) => {
@@ -261,12 +265,17 @@ impl Connection {
             (Stage::LoggingIn | Stage::Opening, _) => frame.kind != FrameKind::Heartbeat,
             (Stage::Running, _) if self.is_held_up() => true,
             (_, Some(channel)) => channel.must_wait(frame),
-            (Stage::Running, None) if frame.channel == 0 && frame.kind == FrameKind::Method => {
-                let waits = !self.in_flight.is_empty() || !self.deferred.is_empty();
-                MethodId::peek(frame.payload) == Some(Close::ID) && waits
+            (Stage::Running, None) if self.is_end(frame) => {
+                !self.in_flight.is_empty() || !self.deferred.is_empty()
             }
             (_, None) => false,
         }
+    }
+
+    /// Whether a frame is the client's `connection.close`.
+    fn is_end(&self, frame: &Frame<'_>) -> bool {
+        let is_method = self.stage == Stage::Running && frame.channel == 0 && frame.kind == FrameKind::Method;
+        is_method && MethodId::peek(frame.payload) == Some(Close::ID)
     }
 
     fn take_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), Violation> {

@@ -91,6 +91,26 @@ fn the_end_of_a_channel_or_a_connection_loses_no_publish_that_waits() {
 }
 
 #[test]
+fn a_connection_that_ends_behind_a_publish_that_waits_holds_no_message() {
+    let mut peer = blocked_consumer();
+    peer.publish(1, "q", false, b"one");
+    peer.say(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    let failed = Outcome::Nack { delay_ms: None };
+    let released =
+        [Ask::Leave { consumer: ConsumerId(1) }, Ask::Settle { receipts: vec![receipt(5)], outcome: failed }];
+    assert_eq!(peer.asks(), released);
+    // What the broker sent meanwhile goes back untouched.
+    peer.deliver(1, 6);
+    let untouched = Ask::Settle { receipts: vec![receipt(6)], outcome: Outcome::Release };
+    assert_eq!((peer.hears(), peer.asks()), (vec![], vec![untouched]));
+    peer.connection.block(None);
+    let token = peer.token();
+    peer.connection.published(token, Ok(1));
+    peer.bytes(&[]);
+    assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)", "0 ConnectionCloseOk(CloseOk)"]);
+}
+
+#[test]
 fn a_client_that_only_publishes_is_not_read_once_much_of_it_waits() {
     let mut peer = Peer::open();
     peer.connection.block(Some("low on disk"));
