@@ -78,7 +78,7 @@ static OF_CONNECTIONS: [Number<Connected>; 4] = [
         "overtake.connection.blocked",
         Kind::Gauge,
         "",
-        "Whether it publishes and is not read, since the store is full.",
+        "Whether it has published and publishes are refused, or it is not read.",
         blocked,
     ),
 ];

@@ -55,6 +55,7 @@ const GUARDS: &[Guard] = &[
     Guard { name: "no path of somebody's machine", look: places::machine_paths },
     Guard { name: "no registry but the public ones", look: places::registries },
     Guard { name: "links lead somewhere", look: prose::links },
+    Guard { name: "tests that pages name exist", look: prose::named_tests },
     Guard { name: "the changelog is open", look: prose::changelog },
 ];
 

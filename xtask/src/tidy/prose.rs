@@ -1,5 +1,6 @@
-//! Markdown: relative links lead to files that exist, and the changelog has a place for the next change.
+//! Markdown: relative links lead to files that exist, tests that tables name exist, and the changelog has a place for the next change.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use super::Finding;
@@ -28,6 +29,101 @@ fn dead_links(repo: &Repo, page: &Text) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Every row of a table in docs/ whose last column is headed `Test` names tests that exist: `crate::path::test_name`, with the package
+/// as the crate, or `tests::…` for those of other people's clients.
+pub(crate) fn named_tests(repo: &Repo) -> Vec<Finding> {
+    let known: BTreeSet<String> = repo.texts.iter().flat_map(tests).collect();
+    let pages = repo.ending(".md").filter(|page| page.path.starts_with("docs/"));
+    pages.flat_map(|page| missing_tests(page, &known)).collect()
+}
+
+fn missing_tests(page: &Text, known: &BTreeSet<String>) -> Vec<Finding> {
+    let (mut found, mut names_tests) = (Vec::new(), false);
+    for (at, line) in page.text.lines().enumerate() {
+        let row = line.trim().strip_prefix('|').and_then(|row| row.strip_suffix('|'));
+        let cell = row.and_then(|row| row.rsplit('|').next()).map(str::trim);
+        match cell {
+            None => names_tests = false,
+            Some("Test") => names_tests = true,
+            Some(cell) if names_tests && cell.contains(|letter| !"-: ".contains(letter)) => {
+                let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+                if names.is_empty() {
+                    found.push(Finding::error(&page.path, at + 1, "the row names no test"));
+                }
+                let missing = names.iter().filter(|name| !known.contains(&plain(name)));
+                found
+                    .extend(missing.map(|name| {
+                        Finding::error(&page.path, at + 1, format!("there is no test `{name}`"))
+                    }));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+}
+
+/// A test's name as it is compared: `overtake-amqp::client::x` as `amqp::client::x`.
+fn plain(name: &str) -> String {
+    let name = name.replace('-', "_");
+    match name.strip_prefix("overtake") {
+        Some(rest) if rest.starts_with("::") => format!("cli{rest}"),
+        Some(rest) => rest.trim_start_matches('_').to_owned(),
+        None => name,
+    }
+}
+
+/// The tests in a file, in Rust by their attribute, in Python by their name.
+fn tests(file: &Text) -> Vec<String> {
+    let Some((path, extension)) = file.path.rsplit_once('.') else { return Vec::new() };
+    let mut parts: Vec<&str> = path.strip_prefix("crates/").unwrap_or(path).split('/').collect();
+    if parts.get(1).is_some_and(|part| ["src", "tests"].contains(part)) {
+        parts.remove(1);
+    }
+    parts.pop_if(|part| ["lib", "main", "mod"].contains(part));
+    let names = match extension {
+        "rs" => rust_tests(&file.text),
+        "py" => python_tests(&file.text),
+        _ => Vec::new(),
+    };
+    names.iter().map(|name| plain(&format!("{}::{name}", parts.join("::")))).collect()
+}
+
+fn rust_tests(text: &str) -> Vec<String> {
+    let (mut found, mut modules, mut is_test) = (Vec::new(), Vec::new(), false);
+    for line in text.lines() {
+        let code = line.trim_start();
+        let depth = line.len() - code.len();
+        if code == "}" {
+            modules.pop_if(|(at, _)| *at == depth);
+        } else if let Some(name) = code.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(" {")) {
+            modules.push((depth, name));
+        }
+        if code.starts_with("#[") {
+            is_test |= code.contains("test") && !code.contains("cfg");
+            continue;
+        }
+        let name = code
+            .strip_prefix("async ")
+            .unwrap_or(code)
+            .strip_prefix("fn ")
+            .and_then(|rest| rest.split(['(', '<']).next());
+        if let Some(name) = name.filter(|_| is_test) {
+            let path = modules.iter().map(|(_, module)| *module).chain([name]);
+            found.push(path.collect::<Vec<_>>().join("::"));
+        }
+        is_test = false;
+    }
+    found
+}
+
+fn python_tests(text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let code = line.strip_prefix("async ").unwrap_or(line).strip_prefix("def ")?;
+        code.split('(').next().filter(|name| name.starts_with("test_")).map(str::to_owned)
+    };
+    text.lines().filter_map(name).collect()
 }
 
 /// The lines outside code, numbered from 1, with code spans cut out.
@@ -105,6 +201,30 @@ mod tests {
     #[test]
     fn code_holds_no_links() {
         check(links, page("```\n[c](c.md)\n```\n`[c](c.md)`"), &[]);
+    }
+
+    #[test]
+    fn a_test_that_is_named_and_not_there_is_found() {
+        let rust = "#[cfg(test)]\nmod tests {\n    #[tokio::test]\n    async fn one() {\n    }\n}\n\n#[test]\nfn two() {}\n\nfn helper() {}\n";
+        let look = |names: &str| {
+            let page = format!("| a | Test |\n|---|---|\n| b | {names} |\n\n| c | `d` |\n");
+            Repo::of(&[
+                ("docs/a.md", &page),
+                ("crates/amqp-session/src/pending.rs", rust),
+                ("crates/cli/tests/cli/main.rs", rust),
+                ("tests/clients/with_pika/test_acks.py", "def test_three():\n    pass\n"),
+            ])
+        };
+        let all = "`overtake-amqp-session::pending::tests::one` `overtake::cli::two` \
+                   `tests::clients::with_pika::test_acks::test_three`";
+        check(named_tests, look(all), &[]);
+        check(named_tests, look("nothing"), &["docs/a.md:3: the row names no test"]);
+        for missing in
+            ["overtake-amqp::pending::two", "overtake::cli::helper", "overtake-amqp-session::pending::one"]
+        {
+            let found = format!("docs/a.md:3: there is no test `{missing}`");
+            check(named_tests, look(&format!("`{missing}`")), &[&found]);
+        }
     }
 
     #[test]

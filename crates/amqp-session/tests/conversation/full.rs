@@ -58,3 +58,41 @@ fn who_consumes_is_not_held_up() {
     assert!(!old.hears().is_empty(), "there is more");
     assert!(broker.ready("q") < taken);
 }
+
+#[test]
+fn who_publishes_and_consumes_on_one_connection_is_read_on() {
+    let (disk, broker, mut ann, taken) = filled();
+    // A few may go where settlements would have gone; then each is refused.
+    let mut refused = 0;
+    for number in taken + 2.. {
+        ann.route("", "q", &"x".repeat(400));
+        let heard = ann.hears();
+        if heard == format!("not taken {number}") {
+            refused += 1;
+        } else {
+            assert_eq!((heard, refused), (format!("safe {number}"), 0));
+        }
+        if refused == 3 {
+            break;
+        }
+    }
+    ann.on(2).prefetch(1);
+    ann.consume("q");
+    assert_eq!(ann.hears().split(" · ").count(), 1);
+    let ready = broker.ready("q");
+    // Nobody would hear that it is refused.
+    ann.publish("q", "waits");
+    let tag = ann.letter(&"x".repeat(400)).delivery_tag;
+    ann.tell(overtake_amqp::method::basic::Ack { delivery_tag: tag, multiple: false });
+    assert!(!ann.hears().is_empty(), "the acknowledgement behind it is taken, and the next message comes");
+    assert_eq!(broker.ready("q"), ready - 1, "nothing came into the queue");
+    disk.set_capacity(None);
+    for _ in 0..100 {
+        broker.advance(1_000);
+        if ann.hears().contains("connection.unblocked") {
+            assert_eq!(broker.ready("q"), ready, "what waited is published now");
+            return;
+        }
+    }
+    panic!("there is room, and nobody is told");
+}

@@ -101,6 +101,12 @@ impl Channel {
             && !self.transaction.as_ref().is_some_and(in_transaction)
     }
 
+    /// Whether it has nothing to settle, nobody who consumes, and waits for no confirm or commit.
+    pub(super) fn only_publishes(&self) -> bool {
+        let settles = !self.consumers.is_empty() || self.unacked.iter().next().is_some();
+        !settles && self.confirms.is_none() && self.transaction.is_none()
+    }
+
     pub(super) fn new(life: u64) -> Self {
         Self {
             life,

@@ -322,12 +322,23 @@ impl Connection {
         if let Some(transaction) = &mut channel.transaction {
             return if transaction.add(publish) { self.check_held() } else { Ok(()) };
         }
-        let token = self.next_token();
-        let channel = self.channel(number);
-        let confirm = channel.confirms.as_mut().map(super::confirms::Confirms::publish);
         let life = channel.life;
-        channel.in_flight += 1;
-        channel.may_return += u32::from(publish.mandatory);
+        if self.defers(number) {
+            return self.defer(number, life, publish);
+        }
+        self.submit(number, life, publish);
+        Ok(())
+    }
+
+    /// Asks the broker for a publish. Its channel may be closed since it came: then nobody is told what became of it.
+    pub(super) fn submit(&mut self, number: u16, life: u64, publish: Publish) {
+        let token = self.next_token();
+        let channel = self.channels.get_mut(&number).filter(|channel| channel.life == life);
+        let confirm = channel.and_then(|channel| {
+            channel.in_flight += 1;
+            channel.may_return += u32::from(publish.mandatory);
+            channel.confirms.as_mut().map(super::confirms::Confirms::publish)
+        });
         let mandatory = publish.mandatory.then(|| Box::new(publish.clone()));
         let exchange = publish.exchange.clone();
         let bytes = publish.len();
@@ -344,7 +355,6 @@ impl Connection {
         // What was acknowledged before is asked for before.
         self.gather_settlements();
         self.asks.push(Ask::Publish { token, channel: number, publish });
-        Ok(())
     }
 
     // ---- messages out ----

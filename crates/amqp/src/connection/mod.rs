@@ -11,6 +11,7 @@
 //! the order of the questions; only whole frames are put out; what a closed channel asked for is told to nobody.
 
 mod asks;
+mod blocked;
 mod channel;
 mod confirms;
 mod login;
@@ -35,12 +36,13 @@ pub use login::NoVhost;
 pub use view::{ChannelView, ConnectionState, ConsumerView, View};
 
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
-use crate::method::connection::{Blocked, Close, CloseOk, Unblocked};
+use crate::method::connection::{Close, CloseOk};
 use crate::method::{Method, MethodId, channel as wire};
 use crate::pulse::{Beat, Pulse};
 use crate::reply::{ReplyCode, Scope};
 use crate::violation::Violation;
 use crate::writer::FrameWriter;
+use blocked::Deferred;
 use channel::Channel;
 use login::Understands;
 use methods::Expect;
@@ -154,8 +156,10 @@ pub struct Connection {
     is_publisher: bool,
     /// Nobody may begin to consume.
     is_draining: bool,
-    /// Why the broker takes no messages for now.
+    /// Why the broker refuses publishes for now.
     blocked: Option<Box<str>>,
+    /// Publishes that wait until the broker takes them.
+    deferred: Deferred,
     /// Bytes of the publishes that are not answered.
     unanswered_bytes: u64,
     /// It is not read, since there is no memory for what it sends.
@@ -192,6 +196,7 @@ impl Connection {
             is_publisher: false,
             is_draining: false,
             blocked: None,
+            deferred: Deferred::default(),
             unanswered_bytes: 0,
             is_paused: false,
             out: Vec::new(),
@@ -221,6 +226,10 @@ impl Connection {
                         self.violated(frame.channel, violation);
                     }
                     bytes.advance(len);
+                }
+                Ok(Some(frame)) if self.is_end(&frame) => {
+                    self.release_leases();
+                    break;
                 }
                 Ok(_) => break,
                 Err(_) if self.stage == Stage::Closing => return bytes.clear(),
@@ -254,12 +263,19 @@ impl Connection {
     fn must_wait(&self, frame: &Frame<'_>) -> bool {
         match (self.stage, self.channels.get(&frame.channel)) {
             (Stage::LoggingIn | Stage::Opening, _) => frame.kind != FrameKind::Heartbeat,
+            (Stage::Running, _) if self.is_held_up() => true,
             (_, Some(channel)) => channel.must_wait(frame),
-            (Stage::Running, None) if frame.channel == 0 && frame.kind == FrameKind::Method => {
-                MethodId::peek(frame.payload) == Some(Close::ID) && !self.in_flight.is_empty()
+            (Stage::Running, None) if self.is_end(frame) => {
+                !self.in_flight.is_empty() || !self.deferred.is_empty()
             }
             (_, None) => false,
         }
+    }
+
+    /// Whether a frame is the client's `connection.close`.
+    fn is_end(&self, frame: &Frame<'_>) -> bool {
+        let is_method = self.stage == Stage::Running && frame.channel == 0 && frame.kind == FrameKind::Method;
+        is_method && MethodId::peek(frame.payload) == Some(Close::ID)
     }
 
     fn take_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), Violation> {
@@ -347,6 +363,7 @@ impl Connection {
     }
 
     fn leave_channels(&mut self, outcome: Outcome) {
+        self.deferred = Deferred::default();
         let numbers: Vec<u16> = self.channels.keys().copied().collect();
         for number in numbers {
             self.leave_channel(number, outcome);
@@ -440,7 +457,7 @@ impl Connection {
     /// Whether nothing is out, and nothing waits for an answer.
     fn is_idle(&self) -> bool {
         let is_answered = self.expected.is_empty() && self.in_flight.is_empty() && self.to_confirm.is_empty();
-        is_answered && self.channels.values().all(Channel::is_idle)
+        is_answered && self.deferred.is_empty() && self.channels.values().all(Channel::is_idle)
     }
 
     /// Whether it is over: the socket is to be closed once everything is written.
@@ -451,18 +468,19 @@ impl Connection {
 
     // ---- back-pressure ----
 
-    /// Whether bytes are welcome. A publisher's are not while the broker takes no messages, or while it has published much that is not
-    /// answered.
+    /// Whether bytes are welcome. They are not while much that the client has published is not answered, nor while the broker refuses
+    /// publishes and a client that only publishes has much that waits.
     #[must_use]
     pub fn wants_bytes(&self) -> bool {
         let has_room = !self.is_paused && self.unanswered_bytes < UNANSWERED_BYTES_MAX;
-        self.stage != Stage::Over && has_room && !(self.blocked.is_some() && self.is_publisher)
+        self.stage != Stage::Over && has_room && !self.is_held_up()
     }
 
-    /// Bytes that have come of contents that are not whole, and of publishes that wait for a commit.
+    /// Bytes that have come of contents that are not whole, of publishes that wait for a commit, and of those that wait until the broker
+    /// takes them.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
-        self.channels.values().map(Channel::bytes_here).sum()
+        self.deferred.bytes() + self.channels.values().map(Channel::bytes_here).sum::<u64>()
     }
 
     /// There is no memory for more of what the client sends, or there is again.
@@ -476,28 +494,6 @@ impl Connection {
         match self.stage {
             Stage::Running => self.end(Violation::of(ReplyCode::ResourceError, why)),
             _ => self.stage = Stage::Over,
-        }
-    }
-
-    /// The broker takes no messages for now, and why; or it does again.
-    pub fn block(&mut self, reason: Option<&str>) {
-        if self.blocked.is_some() == reason.is_some() {
-            return;
-        }
-        self.blocked = reason.map(Box::from);
-        if self.stage == Stage::Running {
-            self.tell_blocked();
-        }
-    }
-
-    /// Tells a client that understands it.
-    fn tell_blocked(&mut self) {
-        if !self.understands.blocked {
-            return;
-        }
-        match self.blocked.clone() {
-            Some(reason) => self.say(0, Blocked { reason: ShortText::cut(&reason) }),
-            None => self.say(0, Unblocked {}),
         }
     }
 

@@ -37,7 +37,7 @@ pub enum ConnectionState {
     Starting,
     /// It is open.
     Running,
-    /// It is open, publishes, and is not read, since the broker takes no messages for now.
+    /// It is open and publishes, and the broker refuses publishes for now; or it is not read.
     Blocked,
     /// It is being closed, or is over.
     Closing,
@@ -93,8 +93,9 @@ impl Connection {
     /// What can be seen of it. Takes as long as it has channels and consumers.
     #[must_use]
     pub fn view(&self) -> View {
+        let is_refused = self.blocked.is_some() && self.is_publisher;
         let state = match self.stage {
-            Stage::Running if !self.wants_bytes() => ConnectionState::Blocked,
+            Stage::Running if is_refused || !self.wants_bytes() => ConnectionState::Blocked,
             Stage::Running => ConnectionState::Running,
             Stage::Closing | Stage::Over => ConnectionState::Closing,
             _ => ConnectionState::Starting,

@@ -1,7 +1,7 @@
 //! Greeting, login, limits, virtual host.
 
 use overtake_amqp::connection::{Ask, Credentials, NoVhost, Options};
-use overtake_amqp::method::{channel, connection};
+use overtake_amqp::method::{access, channel, connection};
 use overtake_amqp::{Method, PROTOCOL_HEADER};
 use overtake_lane::Time;
 
@@ -151,4 +151,28 @@ fn methods_at_the_wrong_time_are_refused() {
         let hears = peer.hears();
         assert!(hears[0].starts_with("0 ConnectionClose") && hears[0].contains(text), "{hears:?}");
     }
+}
+
+#[test]
+fn methods_that_change_nothing_are_answered() {
+    let mut peer = Peer::open();
+    peer.say(1, channel::Flow { active: true });
+    peer.say(0, connection::UpdateSecret { new_secret: b"secret", reason: text("expired") });
+    let realm = access::Request {
+        realm: text("/data"),
+        exclusive: false,
+        passive: true,
+        active: true,
+        write: true,
+        read: true,
+    };
+    peer.say(1, realm);
+    assert_eq!(
+        peer.hears(),
+        [
+            "1 ChannelFlowOk(FlowOk { active: true })",
+            "0 ConnectionUpdateSecretOk(UpdateSecretOk)",
+            "1 AccessRequestOk(RequestOk { ticket: 1 })",
+        ]
+    );
 }

@@ -143,8 +143,8 @@ fn heartbeats_go_both_ways() {
 #[test]
 fn a_publisher_that_is_not_listened_to_is_not_dead() {
     let mut peer = Peer::open();
-    peer.publish(1, "q", false, b"hi");
     peer.connection.block(Some("low on disk"));
+    peer.publish(1, "q", false, &[b'x'; 300 << 10]);
     let long_after = Time(peer.now.0 + 1_000_000);
     peer.connection.tick(long_after);
     peer.connection.block(None);

@@ -132,20 +132,6 @@ fn content_comes_in_its_order() {
 }
 
 #[test]
-fn a_publisher_waits_while_the_broker_takes_nothing() {
-    let mut peer = Peer::open();
-    peer.connection.block(Some("low on disk"));
-    assert_eq!(peer.hears(), ["0 ConnectionBlocked(Blocked { reason: \"low on disk\" })"]);
-    assert!(peer.connection.wants_bytes(), "it has not published");
-    peer.publish(1, "q", false, b"hi");
-    assert!(matches!(&peer.asks()[..], [Ask::Publish { .. }]));
-    assert!(!peer.connection.wants_bytes());
-    peer.connection.block(None);
-    assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
-    assert!(peer.connection.wants_bytes());
-}
-
-#[test]
 fn what_comes_back_is_told_before_what_was_asked_later() {
     let mut peer = confirming();
     peer.publish(1, "q", true, b"to nobody");
@@ -173,22 +159,6 @@ fn the_end_waits_for_what_was_published() {
     peer.connection.published(token, Ok(1));
     peer.bytes(&[]);
     assert_eq!(peer.hears().last().map(String::as_str), Some("0 ConnectionCloseOk(CloseOk)"));
-}
-
-#[test]
-fn whoever_comes_while_nothing_is_taken_is_told_so() {
-    let mut peer = Peer::new();
-    peer.connection.block(Some("low on disk"));
-    peer.log_in(&["connection.blocked"]);
-    peer.connection.logged_in(true);
-    peer.say(0, connection::TuneOk { channel_max: 0, frame_max: 4_096, heartbeat: 0 });
-    peer.say(0, connection::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
-    peer.hears();
-    peer.connection.opened(Ok(()));
-    let blocked = "0 ConnectionBlocked(Blocked { reason: \"low on disk\" })";
-    assert_eq!(peer.hears(), ["0 ConnectionOpenOk(OpenOk { known_hosts: \"\" })", blocked]);
-    peer.connection.block(None);
-    assert_eq!(peer.hears(), ["0 ConnectionUnblocked(Unblocked)"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn what_a_transaction_will_settle_is_still_held_by_its_consumer() {
 }
 
 #[test]
-fn a_publisher_that_is_not_read_is_seen_as_blocked() {
+fn a_publisher_is_seen_as_blocked_while_publishes_are_refused() {
     let mut peer = Peer::open();
     peer.publish(1, "q", false, b"hi");
     assert_eq!(peer.connection.view().state, ConnectionState::Running);

@@ -3,12 +3,20 @@
 #![allow(clippy::print_stdout, reason = "says why it is skipped")]
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::TcpStream;
 use std::time::Instant;
 
+use overtake_amqp::FrameWriter;
+use overtake_amqp::method::{basic, channel, confirm};
+use overtake_properties::{Properties, Short};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
+use crate::support::amqp::{self, Client};
 use crate::support::http::{Reply, ask, text};
 use crate::support::small_disk::SmallDisk;
+use crate::support::tls::connect;
 use crate::support::{Broker, PATIENCE, Run};
 
 /// Six journal files of the length that brokers have here.
@@ -351,4 +359,62 @@ fn a_low_disk_takes_publishes_again_when_there_is_more_than_enough_room() {
     let broker = disk.broker(LOW.flags);
     assert_eq!(kept(&broker), waiting);
     broker.stop();
+}
+
+/// Publishes over AMQP, so that the broker reads the method before it is sent the content. Answers what it says then.
+fn publish_in_two(client: &mut Client<TcpStream>, channel: u16) {
+    let publish = basic::Publish {
+        ticket: 0,
+        exchange: Short::literal(""),
+        routing_key: Short::literal("q"),
+        mandatory: false,
+        immediate: false,
+    };
+    let mut frames = Vec::new();
+    let properties = Properties::EMPTY;
+    FrameWriter::new(&mut frames, 4_096)
+        .content(channel, publish, properties.view(), b"hi")
+        .expect("it fits");
+    let method_len = 8 + u32::from_be_bytes(frames[3..7].try_into().expect("four bytes")) as usize;
+    client.stream.write_all(&frames[..method_len]).expect("the broker reads");
+    // Its answer on another channel comes when it has read the method.
+    client.say(9, channel::Open { out_of_band: amqp::text("") });
+    assert!(client.hear().starts_with("ChannelOpenOk"));
+    client.say(9, channel::Close { reply_code: 200, reply_text: amqp::text(""), class_id: 0, method_id: 0 });
+    assert!(client.hear().starts_with("ChannelCloseOk"));
+    client.stream.write_all(&frames[method_len..]).expect("the broker reads");
+}
+
+#[test]
+fn over_amqp_each_publish_is_nacked_and_acknowledgements_of_the_same_connection_are_taken() {
+    let dir = TempDir::new().expect("a directory");
+    let data = dir.path().join("data");
+    let broker = Broker::start_with(&data, &["--queue", "q"]);
+    broker.run(&["publish", "q", "first"]).ok();
+    broker.stop();
+    // More than any disk has.
+    let broker = Broker::start_with(&data, &["--disk-low-bytes", "4000000000GiB"]);
+    let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
+    for number in [1, 2] {
+        client.say(number, channel::Open { out_of_band: amqp::text("") });
+        assert!(client.hear().starts_with("ChannelOpenOk"));
+    }
+    client.say(1, confirm::Select { no_wait: false });
+    assert!(client.hear().starts_with("ConfirmSelectOk"));
+    for number in 1..=2 {
+        publish_in_two(&mut client, 1);
+        let said = client.hear();
+        assert!(said.starts_with(&format!("BasicNack(Nack {{ delivery_tag: {number},")), "{said}");
+    }
+    // Without confirms it waits, and what comes behind it does not.
+    publish_in_two(&mut client, 2);
+    client.say(2, basic::Get { ticket: 0, queue: amqp::text("q"), no_ack: false });
+    let said = client.hear();
+    assert!(said.starts_with("BasicGetOk") && said.contains("message_count: 0"), "{said}");
+    client.say(2, basic::Ack { delivery_tag: 1, multiple: false });
+    client.say(2, basic::Get { ticket: 0, queue: amqp::text("q"), no_ack: false });
+    assert!(client.hear().starts_with("BasicGetEmpty"));
+    let waiting = ask(&broker.url, "GET", "/v1/queues/q/messages", &Value::Null).expect(200);
+    assert_eq!(waiting["messages"], json!([]), "it is acknowledged, and nothing is published");
+    broker.kill();
 }
