@@ -27,11 +27,16 @@ pub fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
     let wanted = wanted.arguments.view();
     let other = QUEUE_ARGUMENTS.into_iter().find(|name| !same(wanted.get(name), there.get(name)));
     match other {
-        Some(name) => inequivalent(name, &of, &told(wanted.get(name)), &told(there.get(name))),
+        Some(name) => {
+            let todo = if there.get(name).is_some() { "send that" } else { "leave it out" };
+            let current = format!("{}; {todo}, or set it by a policy", told(there.get(name)));
+            inequivalent(name, &of, &told(wanted.get(name)), &current)
+        }
         None => Refused::because(
             ReplyCode::PreconditionFailed,
             format!(
-                "inequivalent settings for {of}: it was declared with others, or they were changed since"
+                "inequivalent settings for {of}: it was declared with others; declare it as it is, or passively, and set what \
+                 is to be another by a policy"
             ),
         ),
     }

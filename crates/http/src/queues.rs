@@ -232,7 +232,8 @@ async fn declare(
     let declare =
         DeclareQueue { settings: asked.clone(), existing: Existing::Same, ..DeclareQueue::default() };
     match desk.declare(name, declare).await {
-        Ok(declared) => return Ok(declared.made),
+        Ok(declared) if declared.made => return Ok(true),
+        Ok(_) => {}
         Err(not) if not.is(Refusal::QueueDiffers) => {}
         Err(not) => return Err(not.into()),
     }

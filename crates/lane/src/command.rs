@@ -341,7 +341,9 @@ pub enum Existing {
     /// It gets these settings and keeps its identity.
     #[default]
     Update,
-    /// It is left as it is, or the declaration is refused ([`Refusal::QueueDiffers`]) if it is another one ([`Identity::is_same`]).
+    /// The queue is left as it is. The declaration is refused ([`Refusal::QueueDiffers`]) if the queue is another one
+    /// ([`Identity::is_same`]), or if it was declared with other arguments and has other settings. Settings that were changed since, or a
+    /// pause, do not keep a client from declaring its queue again.
     Same,
     /// The queue gets these settings if its own are still those in here, else the declaration is refused ([`Refusal::QueueDiffers`]):
     /// somebody else has changed them meanwhile. No queue is made ([`Refusal::NoSuchQueue`]).

@@ -30,7 +30,10 @@ impl Broker {
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
-                if !queue.own().is_declared_as(&settings) || !queue.identity.is_same(&identity) {
+                // With the same arguments its settings are others only where somebody has changed them since.
+                let is_asked_for =
+                    queue.identity.arguments == identity.arguments || queue.own().is_declared_as(&settings);
+                if !is_asked_for || !queue.identity.is_same(&identity) {
                     return Err(Refusal::QueueDiffers);
                 }
             }

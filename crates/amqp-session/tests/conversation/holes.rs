@@ -187,20 +187,20 @@ fn a_redeclaration_with_another_max_priority_is_refused_as_clients_expect() {
     assert_eq!(
         told,
         "406 PRECONDITION_FAILED - inequivalent arg 'x-max-priority' for queue 'q' in vhost '/': received the value '10' \
-         of type 'signedint' but current is the value '9' of type 'signedint'"
+         of type 'signedint' but current is the value '9' of type 'signedint'; send that, or set it by a policy"
     );
     let told = ann.refused(|ann| ann.declare("q", &[]));
     assert_eq!(
         told,
         "406 PRECONDITION_FAILED - inequivalent arg 'x-max-priority' for queue 'q' in vhost '/': received none but \
-         current is the value '9' of type 'signedint'"
+         current is the value '9' of type 'signedint'; send that, or set it by a policy"
     );
     ann.declare("plain", &[]);
     let told = ann.refused(|ann| ann.declare("plain", &[TEN]));
     assert_eq!(
         told,
         "406 PRECONDITION_FAILED - inequivalent arg 'x-max-priority' for queue 'plain' in vhost '/': received the value \
-         '9' of type 'signedint' but current is none"
+         '9' of type 'signedint' but current is none; leave it out, or set it by a policy"
     );
 }
 

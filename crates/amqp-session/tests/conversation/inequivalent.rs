@@ -24,6 +24,12 @@ fn of_queue(name: &str, received: &str, current: &str) -> String {
     )
 }
 
+/// A reply text has 255 bytes at most.
+fn assert_starts(told: &str, expected: &str) {
+    let most = expected.len().min("406 ".len() + 255 - 3);
+    assert!(told.len() >= most && told.starts_with(&expected[..most]), "{told}");
+}
+
 #[test]
 fn a_queue_is_durable_or_not() {
     let told = queue_told(("durable", &[]), ("", &[]));
@@ -117,15 +123,15 @@ fn every_argument_of_a_queue_counts() {
         let there = [more, &[(*name, *there)]].concat();
         let (received, current) = (format!("the value '{received}'"), format!("the value '{current}'"));
         let told = queue_told(("durable", &there), ("durable", &wanted));
-        assert_eq!(told, of_queue(name, &received, &current));
+        assert_starts(&told, &of_queue(name, &received, &format!("{current}; send that, or")));
         if !["x-overflow", "x-single-active-consumer", "x-fair-keys"].contains(name) {
             let told = queue_told(("durable", &there), ("durable", more));
-            assert_eq!(told, of_queue(name, "none", &current));
+            assert_starts(&told, &of_queue(name, "none", &format!("{current}; send that, or")));
         }
         // Saying what holds anyway is the same as not saying it.
         if *name != "x-overflow" {
             let told = queue_told(("durable", more), ("durable", &wanted));
-            assert_eq!(told, of_queue(name, &received, "none"));
+            assert_starts(&told, &of_queue(name, &received, "none; leave it out, or set it by a policy"));
         }
     }
 }

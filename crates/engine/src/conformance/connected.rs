@@ -39,13 +39,14 @@ pub async fn a_queue_is_as_it_was_declared_or_the_declaration_is_refused<F: Fixt
     story.publish("a:5,in=r").await;
     let again = declare(&first).await.expect("declared");
     assert_eq!((again.made, again.ready, again.consumers), (false, 1, 0));
-    let other = DeclareQueue { settings: settings(|s| s.ttl_ms = 5), ..first.clone() };
+    let changed = DeclareQueue { settings: settings(|s| s.ttl_ms = 5), ..first.clone() };
+    assert!(!declare(&changed).await.expect("the arguments are the same").made);
+    let identity = Identity { arguments: [2].into(), ..first.identity.clone() };
+    let other = DeclareQueue { identity, ..changed };
     assert_eq!(refused(declare(&other).await), Refusal::QueueDiffers);
     let passing = queue(Identity { durable: false, ..first.identity.clone() });
     assert_eq!(refused(declare(&passing).await), Refusal::QueueDiffers);
-    assert!(
-        !declare(&queue(Identity::default())).await.expect("arguments are remembered, not compared").made
-    );
+    assert!(!declare(&queue(Identity::default())).await.expect("its settings are the same").made);
     let view = engine.queue("r").await.expect("there");
     assert_eq!((view.identity, view.settings), (first.identity, Settings::default()));
     assert_eq!(engine.check_queue("r").await.expect("there").ready, 1);

@@ -1,8 +1,8 @@
 //! Policies: settings by name, for what is there and what comes, at once.
 
 use overtake_lane::{
-    ApplyTo, DeadLetterTo, Definition, ExchangeKind, ExchangeSettings, Existing, Order, Overflow, Pattern,
-    Policy, PolicyKind, PolicyValue, Refusal, Scheme, Settings, VhostId, VhostSettings,
+    ApplyTo, DeadLetterTo, Definition, ExchangeKind, ExchangeSettings, Existing, Identity, Order, Overflow,
+    Pattern, Policy, PolicyKind, PolicyValue, Refusal, Scheme, Settings, VhostId, VhostSettings,
 };
 
 use super::{ENDS, Fixture, Story, refused, settings};
@@ -273,7 +273,8 @@ pub async fn a_queue_under_a_policy_is_declared_again_as_it_was<F: Fixture>(fixt
     set(&story, "p", policy("^q$", |d| (d.max_length, d.max_priority) = (Some(9), Some(3)))).await;
     let same = |settings| DeclareQueue { settings, existing: Existing::Same, ..DeclareQueue::default() };
     story.engine().declare("q", same(fifo())).await.expect("it is the same");
-    let other = same(rules(&story).await.2);
+    let identity = Identity { arguments: [1].into(), ..Identity::default() };
+    let other = DeclareQueue { identity, ..same(rules(&story).await.2) };
     assert_eq!(refused(story.engine().declare("q", other).await), Refusal::QueueDiffers);
     let view = story.view().await;
     assert_eq!((view.settings, view.ruled.is_some()), (fifo(), true));

@@ -31,12 +31,13 @@ fn a_queue_whose_settings_are_changed_keeps_its_identity() {
 #[test]
 fn a_declaration_that_is_refused_changes_nothing() {
     let (mut broker, mut step) = (Broker::new(Options::default()), Step::default());
-    let declare = |ttl_ms| Command::DeclareQueue {
+    let declare_with = |argument: u8, ttl_ms| Command::DeclareQueue {
         name: "q".into(),
         settings: Box::new(Settings { ttl_ms, ..Settings::default() }),
-        identity: Identity { arguments: [7].into(), ..Identity::default() },
+        identity: Identity { arguments: [argument].into(), ..Identity::default() },
         existing: Existing::Same,
     };
+    let declare = |ttl_ms| declare_with(if ttl_ms == 5 { 7 } else { 8 }, ttl_ms);
     let declared = broker.apply(Time(1), declare(5), &mut step);
     assert!(matches!(declared, Ok(Reply::Declared { made: true, ready: 0, consumers: 0, .. })));
     step.clear();
@@ -44,6 +45,13 @@ fn a_declaration_that_is_refused_changes_nothing() {
     assert_eq!(step.facts, []);
     let view = broker.view(Time(2), VhostId::DEFAULT, "q").expect("it is there");
     assert_eq!((view.settings.ttl_ms, &*view.identity.arguments, view.owner), (5, &[7][..], None));
+    // An operator's change does not keep its client from declaring it again.
+    let update =
+        Command::declare("q".into(), Box::new(Settings { ttl_ms: 9, paused: true, ..Settings::default() }));
+    broker.apply(Time(3), update, &mut step).expect("changed");
+    step.clear();
+    broker.apply(Time(4), declare(5), &mut step).expect("it is there");
+    assert_eq!(broker.view(Time(4), VhostId::DEFAULT, "q").expect("there").settings.ttl_ms, 9);
 }
 
 #[test]

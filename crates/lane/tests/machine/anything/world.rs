@@ -256,7 +256,10 @@ impl World {
                 let settings = settings.clone().or(same).unwrap_or_default();
                 let differs = there.as_ref().is_some_and(|view| match existing {
                     Existing::Update => false,
-                    Existing::Same => !view.identity.is_same(&identity) || view.settings != *settings,
+                    Existing::Same => {
+                        let has_others = view.identity.arguments != identity.arguments;
+                        !view.identity.is_same(&identity) || (has_others && view.settings != *settings)
+                    }
                     Existing::From(before) => view.settings != **before,
                 }) || (there.is_none() && matches!(existing, Existing::From(_)));
                 let existing = existing.clone();
