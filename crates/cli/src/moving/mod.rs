@@ -67,12 +67,13 @@ impl End {
         Ok(messages(&mut page))
     }
 
-    /// Its other settings stay as they are now: somebody may have changed them meanwhile.
+    /// Pauses or resumes the queue. One that is gone needs neither.
     async fn set_paused(&self, paused: bool) -> Result<(), Failure> {
-        let Some(mut queue) = self.look().await? else { return Ok(()) };
-        let mut settings = queue["settings"].take();
-        settings["paused"] = json!(paused);
-        self.client.ask(Method::PUT, &self.path(&[]), Some(&settings)).await.map(drop)
+        let change = json!({ "paused": paused });
+        match self.client.ask(Method::PATCH, &self.path(&[]), Some(&change)).await {
+            Err(failure) if failure.word() != Some("no-such-queue") => Err(failure),
+            _ => Ok(()),
+        }
     }
 
     /// Whoever removed it before: it is gone.

@@ -75,7 +75,7 @@ fn work_is_submitted_seen_steered_and_done_again() {
     assert_eq!(story.list(&["--status", "completed"]), "", "none begins");
     story.exec(&["resume"]).ok();
     // The backoff between attempts is longer than a test may take.
-    ask(&story.broker.url, "PUT", "/v1/queues/executions", &one_attempt()).expect(200);
+    ask(&story.broker.url, "PUT", "/v1/queues/executions?replace=true", &one_attempt()).expect(200);
     story.work();
     assert_eq!(story.list(&[]), "later delayed, good completed, bad failed, urgent cancelled");
     let bad = story.json(&["show", "bad"]);

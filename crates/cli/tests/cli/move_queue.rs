@@ -228,7 +228,7 @@ fn what_cannot_be_moved_is_said_and_stays() {
     declare(&here, "more", &json!({}));
     let of_another = here.run(&words("more", &there.url, &state));
     assert!(of_another.stderr.contains("is of a move from jobs at "), "{}", of_another.picture());
-    ask(&there.url, "PUT", "/v1/queues/jobs", &json!({"max_length": 100})).expect(200);
+    ask(&there.url, "PATCH", "/v1/queues/jobs", &json!({"max_length": 100})).expect(200);
     here.run(&words("jobs", &there.url, &state)).ok();
     assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(0), &json!(10)));
 }

@@ -72,7 +72,7 @@ fn what_is_wrong_is_said_with_a_hint() {
     check(&["put", "a", "jobs", "61 * * * *", "x"], 1, "the cron line cannot be read");
     check(&["put", "a", "jobs", "0 0 30 2 *", "x"], 1, "never comes true");
     check(&["put", "a", "jobs", "@daily", "x", "--timezone", "Berlin"], 1, "Europe/Berlin");
-    check(&["put", "a", "none", "@daily", "x"], 1, "no such queue");
+    check(&["put", "a", "none", "@daily", "x"], 1, "no queue `none` in vhost");
     check(&["show", "a"], 1, "no-such-schedule");
     check(&["delete", "a", "--yes"], 1, "no-such-schedule");
 }

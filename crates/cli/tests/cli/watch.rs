@@ -43,9 +43,9 @@ fn what_happens_is_said_when_it_happens() {
     let mut watch = watch(&story, &["--warn-age", "1ms"]);
     watch.await_line("TIME ");
     let url = &story.broker.url;
-    ask(url, "PUT", "/v1/queues/jobs", &json!({"paused": true})).expect(200);
+    ask(url, "PATCH", "/v1/queues/jobs", &json!({"paused": true})).expect(200);
     watch.await_line("-- paused: nothing is leased");
-    ask(url, "PUT", "/v1/queues/jobs", &json!({"max_length": 3})).expect(200);
+    ask(url, "PATCH", "/v1/queues/jobs", &json!({"max_length": 3, "paused": false})).expect(200);
     watch.await_line("-- resumed");
     publish(&story, 3);
     watch.await_line("-- full: ");

@@ -241,7 +241,9 @@ impl Plan {
         let here = there.vhost_mut(vhost)?;
         match here.queues.get(name) {
             Some(Some(is))
-                if is.settings.is_declared_as(&queue.settings) && is.identity.is_same(&queue.identity) =>
+                if is.identity.is_same(&queue.identity)
+                    && (is.identity.arguments == queue.identity.arguments
+                        || is.settings.is_declared_as(&queue.settings)) =>
             {
                 Ok(())
             }

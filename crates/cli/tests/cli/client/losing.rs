@@ -100,7 +100,7 @@ fn what_was_changed_by_somebody_else_stays_so() {
         client.declare_queue("orders", r#"{"scheme": "signed", "max_active": 5}"#).await.unwrap();
         let mut consumer = client.consume("orders", 1).await.unwrap();
         let settings = json!({"scheme": "signed", "max_active": 7});
-        ask(&world.broker.url, "PUT", "/v1/queues/orders", &settings).expect(200);
+        ask(&world.broker.url, "PATCH", "/v1/queues/orders", &settings).expect(200);
         link.cut();
         link.mend();
         client.publish("orders", said("a")).await.unwrap();
