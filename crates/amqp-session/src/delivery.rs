@@ -114,11 +114,14 @@ impl Carried<'_> {
                 // The message went on by a dead-letter routing key: the keys of `CC` were not used, and RabbitMQ takes the header away.
                 headers = headers.view().without("CC");
             }
-            let list = deaths
-                .iter()
-                .fold(ArrayBuilder::new(), |list, death| list.item(Value::Table(of_death(death).view())));
+            let list = with_earlier(deaths.iter().map(of_death).collect(), said);
+            let list =
+                list.iter().fold(ArrayBuilder::new(), |list, entry| list.item(Value::Table(entry.view())));
             headers = headers.view().with(Short::literal("x-death"), Value::Array(list.view()));
-            for (name, death) in [("first", deaths.first()), ("last", deaths.last())] {
+            // A message that was published again with the headers of a dead letter died first where these say.
+            let died_before = said.is_some_and(|said| said.get("x-first-death-reason").is_some());
+            let first = ("first", deaths.first());
+            for (name, death) in [first, ("last", deaths.last())].into_iter().skip(usize::from(died_before)) {
                 let about = [
                     ("reason", reason(death.reason)),
                     ("queue", &*death.queue),
@@ -140,6 +143,28 @@ impl Carried<'_> {
 
 fn text(text: &str) -> Value<'_> {
     Value::String(text.as_bytes())
+}
+
+/// Entries of `x-death` and those that the publisher's own header `x-death` has: a dead letter that is published again keeps its history,
+/// as in RabbitMQ. One of the same queue and reason adds its `count`; without it, as RabbitMQ before 3.6 wrote entries, it is 1.
+fn with_earlier(mut entries: Vec<Table>, said: Option<TableRef<'_>>) -> Vec<Table> {
+    let Some(Value::Array(earlier)) = said.and_then(|said| said.get("x-death")) else { return entries };
+    let of = |entry: TableRef<'_>, name: &str| entry.get(name).and_then(Value::text).map(str::to_owned);
+    for item in earlier.iter() {
+        let Value::Table(entry) = item else { continue };
+        let key = (of(entry, "queue"), of(entry, "reason"));
+        let count = |entry: TableRef<'_>| entry.get("count").and_then(Value::int).unwrap_or(1);
+        let there =
+            entries.iter_mut().find(|there| (of(there.view(), "queue"), of(there.view(), "reason")) == key);
+        match there {
+            Some(there) => {
+                let sum = count(there.view()).saturating_add(count(entry));
+                *there = there.view().with(Short::literal("count"), Value::I64(sum));
+            }
+            None => entries.push(entry.with(Short::literal("count"), Value::I64(count(entry)))),
+        }
+    }
+    entries
 }
 
 /// An entry of `x-death`, as RabbitMQ writes it.

@@ -1,11 +1,11 @@
 //! What a dead letter says about its deaths: x-death, x-first-death-*, x-last-death-*.
 
 use expect_test::expect;
-use overtake_properties::Fields;
+use overtake_properties::{ArrayBuilder, Fields, Value};
 
 use crate::broker::Broker;
 use crate::client::Client;
-use crate::words::{n, short, t};
+use crate::words::{n, short, t, table};
 
 /// A queue `work` whose dead letters go to `late`, where they expire after a second and go to `end`.
 fn two_deaths() -> (Broker, Client) {
@@ -60,6 +60,38 @@ fn a_message_remembers_two_deaths() {
     ] {
         assert_eq!(letter.header(name), Some(format!("{value:?}")), "{name}");
     }
+}
+
+/// A consumer of dead letters publishes them again with their headers; RabbitMQ before 3.6 wrote entries without a count, one for each death.
+#[test]
+fn a_dead_letter_that_is_published_again_keeps_its_history() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("dead", &[]);
+    ann.declare("work", &[("x-dead-letter-exchange", t("")), ("x-dead-letter-routing-key", t("dead"))]);
+    let entry = |queue| table(&[("queue", t(queue)), ("reason", t("rejected"))]);
+    let (old, work) = (entry("old"), entry("work"));
+    let earlier = [&old, &old, &work].into_iter();
+    let earlier = earlier.fold(ArrayBuilder::new(), |all, one| all.item(Value::Table(one.view())));
+    let headers = [("x-death", Value::Array(earlier.view())), ("x-first-death-reason", t("expired"))];
+    ann.send_with("", "work", &headers, "a");
+    assert_eq!(ann.get("work"), "a");
+    ann.reject("a");
+    ann.hears();
+    assert_eq!(ann.get("dead"), "a");
+    let deaths = ann.letter("a").header("x-death").expect("it died");
+    assert!(deaths.starts_with(r#"[{count: 2, exchange: "", queue: "work", reason: "rejected""#), "{deaths}");
+    assert!(deaths.ends_with(r#"{queue: "old", reason: "rejected", count: 2}]"#), "{deaths}");
+    assert_eq!(ann.letter("a").header("x-first-death-reason").as_deref(), Some(r#""expired""#));
+    assert_eq!(ann.letter("a").header("x-last-death-reason").as_deref(), Some(r#""rejected""#));
+    // What is no list of tables is replaced.
+    ann.send_with("", "work", &[("x-death", t("no list"))], "b");
+    assert_eq!(ann.get("work"), "b");
+    ann.reject("b");
+    ann.hears();
+    assert_eq!(ann.get("dead"), "b");
+    let deaths = ann.letter("b").header("x-death").expect("it died");
+    assert!(deaths.starts_with(r#"[{count: 1, exchange: "", queue: "work""#), "{deaths}");
 }
 
 /// A retry queue: what a consumer rejects comes back after a while, and counts.

@@ -53,7 +53,7 @@ fn an_operator_bounds_what_a_queue_and_its_policy_ask_for() {
 fn a_queue_is_declared_again_as_it_was_though_a_policy_says_otherwise() {
     check(
         FIFO,
-        r#"policy p q "max-length":2,"max-priority":3 · declare q same "scheme":"max-255","order":"fifo" · declare q same "scheme":"max-3","max_length":2 · rules"#,
+        r#"policy p q "max-length":2,"max-priority":3 · declare q same "scheme":"max-255","order":"fifo" · declare q same args=x "scheme":"max-3","max_length":2 · rules"#,
         expect!["no: queue-differs · by p max_length=2 order=priority scheme=max-3"],
     );
 }

@@ -14,6 +14,7 @@ fn a_queue_that_is_declared_as_it_is_stays_as_it_is() {
         "",
         r#"declare r auto-delete args=x {"ttl_ms":5} · declare r same auto-delete args=x {"ttl_ms":5} ·
            declare r same auto-delete args=x {"ttl_ms":6} · declare r same auto-delete args=y {"ttl_ms":5} ·
+           declare r same auto-delete args=y {"ttl_ms":6} ·
            declare r same args=x {"ttl_ms":5} · declare r same transient auto-delete args=x {"ttl_ms":5}"#,
         expect!["made · no: queue-differs · no: queue-differs · no: queue-differs"],
     );
