@@ -165,6 +165,23 @@ def test_many_are_chosen_by_keyboard_and_changed_together(api, open_page):
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
+def test_all_that_match_are_changed_only_as_many_as_were_shown(api, open_page):
+    queue = api.queue("counted", scheme="named")
+    api.publish(queue, *({"id": f"m{at}", "body": "x", "priority": "low", "headers": {"shop": "7"}} for at in range(3)))
+    # A header without its value yet matches nothing, and changes nothing.
+    page = open_page(f"#/queue/%2F/{queue}?header=shop")
+    page.seen.expected.append("409")
+    expect(page.get_by_text("Give the header its value to change all that match.")).to_be_visible()
+    expect(page.get_by_role("button", name="Cancel the")).to_have_count(0)
+    page = open_page(f"#/queue/%2F/{queue}?header=shop%3D7")
+    page.seen.expected.append("409")
+    page.get_by_role("button", name="Cancel the 3 that match").click()
+    api.publish(queue, {"id": "late", "body": "x", "priority": "low", "headers": {"shop": "7"}})
+    confirm(page, "Cancel them")
+    expect(page.get_by_role("alert")).to_contain_text("another number of messages is meant than was expected: 4")
+    assert api.ids(queue) == ["m0", "m1", "m2", "late"]
+
+
 def test_work_is_cancelled_and_done_again(api, open_page):
     api.queue("work.history", scheme="named", order="fifo")
     queue = api.queue("work", scheme="named", history="work.history")

@@ -216,7 +216,7 @@ def test_a_queue_that_is_gone_is_told(api, open_page, plant):
     page.seen.expected.append("404")
     manifest(page).fill(json.dumps(manifest_of))
     page.get_by_role("button", name="Check").click()
-    expect(page.get_by_role("alert")).to_contain_text("/routes/audit: no such queue")
+    expect(page.get_by_role("alert")).to_contain_text("/routes/audit: no queue `audited` in vhost")
     api("PUT", f"/v1/queues/audited?vhost={plant}", {"scheme": "named"})
     page.get_by_role("button", name="Apply …").click()
     confirm(page, "Apply")

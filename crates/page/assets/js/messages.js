@@ -306,7 +306,6 @@ function ChosenActions({ vhost, name, settings, may, selected, status, clear, do
     const said = await ask({ title: `Replay ${plural(selected.length, 'message')}?`, text: 'They go back to where they died, and are tried again.', verb: 'Replay' });
     if (said) await each((message) => api.post(queuePath(vhost, name, '/replay'), { id: message.id }), 'replayed');
   };
-  const select = Object.keys(filter).length ? { filter } : { all: true };
   const movable = status === 'ready' || status === 'delayed';
   return html`<div class="bulk"><b>${selected.length} selected</b>
     ${movable && may.read && may.write && html`<button class="small" onClick=${raise}>Reprioritise</button>`}

@@ -108,7 +108,7 @@ class AsyncClient:
         await link.attach(publisher)
 
     async def declare_queue(self, name: str, **settings: Any) -> None:
-        """Makes a queue, or checks that the one that is there has these settings: `await declare_queue("jobs", scheme="signed", delivery_limit=3)`.
+        """Makes a queue, or checks the settings of one: `await declare_queue("jobs", scheme="signed", delivery_limit=3)`.
 
         The settings are those of HTTP. In a new queue one that is left out has its default; one that is there is not
         changed, and `Refused` with code 409 names each setting that has another value.
