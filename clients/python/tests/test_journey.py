@@ -106,7 +106,8 @@ def test_a_dead_letter_and_its_replay(
     client: Client, guest: Guest, hops: list[str], priority: int | None, keeps: bool
 ) -> None:
     queue, dead = hops[0], hops[0] if keeps else hops[1]
-    client.declare_queue(queue, scheme="signed", delivery_limit=2, dead_letter="keep" if keeps else {"queue": dead})
+    settings = {"delivery_limit": 2, "dead_letter": "keep" if keeps else {"queue": dead}}
+    guest.ask("PATCH", f"/v1/queues/{queue}", settings)
     seen: list[int | None] = []
     died, replayed = threading.Event(), threading.Event()
 

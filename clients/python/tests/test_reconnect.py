@@ -151,8 +151,8 @@ async def test_what_is_gone_is_declared_again_asyncio(own_broker: Broker) -> Non
 @row("reconnect: topology, consumers, what was not confirmed")
 def test_what_is_there_stays_as_somebody_changed_it_plain(amqp: str, http: str, guest: Guest, queue: str) -> None:
     with Line(amqp) as line, Client(line.url, http=http) as client:
-        client.declare_queue(queue, scheme="signed", max_active=1)
-        guest.ask("PUT", f"/v1/queues/{queue}", {"scheme": "signed", "max_active": 9})
+        client.declare_queue(queue, scheme="signed", max_active=0)
+        guest.ask("PATCH", f"/v1/queues/{queue}", {"max_active": 9})
         line.cut()
         client.publish(queue, b"")
         assert guest.ask("GET", f"/v1/queues/{queue}")["settings"]["max_active"] == 9
