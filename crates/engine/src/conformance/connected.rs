@@ -52,6 +52,23 @@ pub async fn a_queue_is_as_it_was_declared_or_the_declaration_is_refused<F: Fixt
     assert_eq!(engine.check_queue("r").await.expect("there").ready, 1);
 }
 
+/// Of two that change settings at once the second finds others than it knew, and looks again.
+pub async fn settings_are_changed_only_from_those_that_are_known<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let engine = story.engine();
+    let change = |name: &'static str, from: u64, to: u64| {
+        let known = Box::new(settings(|s| s.ttl_ms = from));
+        let (settings, existing) = (settings(|s| s.ttl_ms = to), Existing::From(known));
+        engine.declare(name, DeclareQueue { settings, existing, ..DeclareQueue::default() })
+    };
+    assert!(!change("q", 0, 5).await.expect("changed").made);
+    assert_eq!(refused(change("q", 0, 6).await), Refusal::QueueDiffers);
+    assert_eq!(story.view().await.settings.ttl_ms, 5);
+    assert!(!change("q", 5, 6).await.expect("changed").made);
+    assert_eq!(refused(change("none", 0, 5).await), Refusal::NoSuchQueue);
+    assert_eq!(refused(engine.queue("none").await), Refusal::NoSuchQueue);
+}
+
 /// Others may only publish to it.
 pub async fn an_exclusive_queue_is_one_sessions_own<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;

@@ -382,6 +382,7 @@ macro_rules! conformance_tests {
             ;
             connected:
                 a_queue_is_as_it_was_declared_or_the_declaration_is_refused,
+                settings_are_changed_only_from_those_that_are_known,
                 an_exclusive_queue_is_one_sessions_own,
                 what_a_session_holds_is_put_back_when_it_ends,
                 much_that_a_session_holds_is_put_back_each_message_in_its_own_place,
