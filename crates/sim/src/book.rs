@@ -6,8 +6,8 @@ use std::sync::Arc;
 use overtake_engine::core::{Answer, Request};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{
-    Asker, Broker, Command, ConsumerId, Identity, LaneChoice, LeaseId, Order, Priority, QueueId, Receipt,
-    Route, Seq, SessionId, Settings, State, Time, UrgentCredit, VhostId, WINDOW_MAX, WindowId,
+    Asker, Broker, Command, ConsumerId, Existing, Identity, LaneChoice, LeaseId, Order, Priority, QueueId,
+    Receipt, Route, Seq, SessionId, Settings, State, Time, UrgentCredit, VhostId, WINDOW_MAX, WindowId,
 };
 
 use crate::audit::Audit;
@@ -354,13 +354,16 @@ impl Book {
                     window.held = window.held.saturating_sub(*messages);
                 }
             }
-            Request::Do(Command::DeclareQueue { name, settings, identity, .. }) => {
+            Request::Do(Command::DeclareQueue { name, settings, identity, existing }) => {
                 let id = broker.id_of(vhost, name).expect("a declared queue is there");
-                let (name, settings) = (Arc::clone(name), (**settings).clone());
-                self.own.insert(id, Own { vhost, name, settings });
-                self.rule(id);
-                self.elect(id);
-                if matches!(answer, Answer::Declared(declared) if declared.made) {
+                let is_made = matches!(answer, Answer::Declared(declared) if declared.made);
+                if is_made || *existing != Existing::Same {
+                    let (name, settings) = (Arc::clone(name), (**settings).clone());
+                    self.own.insert(id, Own { vhost, name, settings });
+                    self.rule(id);
+                    self.elect(id);
+                }
+                if is_made {
                     self.identities.insert(id, (identity.clone(), session.filter(|_| identity.exclusive)));
                 }
             }

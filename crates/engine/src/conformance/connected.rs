@@ -55,10 +55,10 @@ pub async fn a_queue_is_as_it_was_declared_or_the_declaration_is_refused<F: Fixt
 /// Of two that change settings at once the second finds others than it knew, and looks again.
 pub async fn settings_are_changed_only_from_those_that_are_known<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
-    let engine = story.engine();
+    let (engine, there) = (story.engine(), story.view().await.settings);
     let change = |name: &'static str, from: u64, to: u64| {
-        let known = Box::new(settings(|s| s.ttl_ms = from));
-        let (settings, existing) = (settings(|s| s.ttl_ms = to), Existing::From(known));
+        let of = |ttl_ms| Settings { ttl_ms, ..there.clone() };
+        let (settings, existing) = (of(to), Existing::From(Box::new(of(from))));
         engine.declare(name, DeclareQueue { settings, existing, ..DeclareQueue::default() })
     };
     assert!(!change("q", 0, 5).await.expect("changed").made);
