@@ -34,6 +34,9 @@ pub struct Desk {
     gate: Arc<Gate>,
 }
 
+/// How often a change of settings is tried while others change settings of the same queue: each time one of them got through.
+const CHANGE_TRIES: usize = 100;
+
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDone {
@@ -157,16 +160,16 @@ impl Desk {
         Ok(declared)
     }
 
-    /// Changes the settings of a queue that is there: `change` is told its own settings and answers those it is to have. It is asked again
-    /// when somebody else has changed them meanwhile, so that neither change undoes the other. Configure; with a place for dead letters
-    /// also read the queue and write that.
+    /// Changes the settings of a queue that is there: `change` gets the queue's own settings and returns those that the queue is to have.
+    /// Where somebody else has changed them meanwhile, `change` is asked again, [`CHANGE_TRIES`] times in all, so that neither change
+    /// undoes the other. Configure; with a place for dead letters also read the queue and write that.
     pub async fn change_queue<E: From<NotDone>>(
         &self,
         name: &str,
         mut change: impl FnMut(&Settings) -> Result<Settings, E>,
     ) -> Result<(), E> {
         self.must_have(Right::Configure, Named::Queue(name)).map_err(NotDone::from)?;
-        loop {
+        for _ in 0..CHANGE_TRIES {
             let there = self.engine.queue(name).await.map_err(NotDone::from)?;
             let settings = change(&there.settings)?;
             self.must(&(name, &settings)).map_err(NotDone::from)?;
@@ -189,6 +192,7 @@ impl Desk {
                 }
             }
         }
+        Err(NotDone::from(Failure::from(Refusal::QueueDiffers)).into())
     }
 
     /// Makes a queue that is more than settings, or finds the one that is the same.

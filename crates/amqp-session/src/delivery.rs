@@ -146,7 +146,7 @@ fn text(text: &str) -> Value<'_> {
 }
 
 /// Entries of `x-death` and those that the publisher's own header `x-death` has: a dead letter that is published again keeps its history,
-/// as in RabbitMQ. One of the same queue and reason adds its `count`; without it, as RabbitMQ before 3.6 wrote entries, it is 1.
+/// as in RabbitMQ. An entry of the same queue and reason adds its `count`, which is 1 where it is missing: RabbitMQ before 3.6 wrote none.
 fn with_earlier(mut entries: Vec<Table>, said: Option<TableRef<'_>>) -> Vec<Table> {
     let Some(Value::Array(earlier)) = said.and_then(|said| said.get("x-death")) else { return entries };
     let of = |entry: TableRef<'_>, name: &str| entry.get(name).and_then(Value::text).map(str::to_owned);

@@ -297,7 +297,7 @@ impl From<Refusal> for Problem {
         problem.0.title = match refusal {
             Refusal::SettingFixed(_) => "a setting cannot change now".into(),
             Refusal::ExchangeDiffers(_) => "the exchange is there and differs".into(),
-            Refusal::CountDiffers { .. } => "another number of messages is meant than was expected".into(),
+            Refusal::CountDiffers { .. } => "another number of messages was expected".into(),
             _ => refusal.to_string().into(),
         };
         match key_of(refusal) {

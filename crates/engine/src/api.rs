@@ -156,7 +156,7 @@ pub trait Engine: Send + Sync + 'static {
     fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64>;
     /// Removes everything that stands so, by default what is ready and delayed. Answers how many.
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64>;
-    /// The same, if exactly so many messages are removed by it; else nothing is done ([`Refusal::CountDiffers`]).
+    /// Purges as [`Engine::purge`] does, if that removes exactly `expect` messages; else removes none ([`Refusal::CountDiffers`]).
     fn purge_counted(&self, queue: &str, status: Option<Status>, expect: u64) -> Pending<u64>;
     /// Puts dead letters back into their lanes, with another priority if `promote` says so. Answers how many.
     fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64>;
@@ -470,11 +470,11 @@ pub enum Select {
     Id(String),
     /// All that match and for which it can be done.
     Matching(Filter),
-    /// The same, if exactly so many match; else nothing is done ([`Refusal::CountDiffers`]).
+    /// All that match and for which it can be done, if exactly `expect` match; else nothing is done ([`Refusal::CountDiffers`]).
     Counted {
-        /// Which.
+        /// Which messages.
         filter: Filter,
-        /// How many match, as far as whoever asks knows.
+        /// How many messages match, as far as the client knows.
         expect: u64,
     },
 }

@@ -137,10 +137,9 @@ fn full(queue: &QueueView) -> String {
     let settings = queue.effective_settings();
     let waiting: u64 = queue.lanes.iter().map(|lane| lane.ready + lane.delayed).sum();
     let bytes: u64 = queue.lanes.iter().map(|lane| lane.bytes).sum();
-    let mut text = format!("queue `{}` is full and takes only a more urgent message", queue.name);
-    if settings.overflow != Overflow::Evict {
-        text = format!("queue `{}` is full", queue.name);
-    }
+    let takes_urgent = settings.overflow == Overflow::Evict;
+    let but = if takes_urgent { " and takes only a more urgent message" } else { "" };
+    let mut text = format!("queue `{}` is full{but}", queue.name);
     if settings.max_length > 0 {
         _ = write!(text, "; messages that wait: {waiting} of {} (`max_length`)", settings.max_length);
     }

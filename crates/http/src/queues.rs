@@ -243,8 +243,8 @@ async fn declare(
 
 /// Changes some settings of a queue.
 ///
-/// What the body does not name stays as it is, and `null` is the default. `backoff` and `lanes` are changed part by part, every other
-/// setting as a whole. What waits stays, and goes by the new settings from now on.
+/// Settings that the body does not name stay as they are, and `null` is the default. `backoff` and `lanes` are changed part by part, every
+/// other setting as a whole. Messages that wait stay, and go by the new settings from now on.
 #[utoipa::path(
     patch, path = "/v1/queues/{queue}", tag = "queues",
     params(("queue" = String, Path, description = "Name, percent-encoded")),

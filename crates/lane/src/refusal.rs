@@ -110,9 +110,9 @@ pub enum Refusal {
     MetadataFull,
     /// The store has no room for more messages; acknowledgements are still taken.
     StoreFull,
-    /// Not as many messages are meant as whoever asks expects.
+    /// A change of many messages selects another number of messages than its request expects.
     CountDiffers {
-        /// How many are meant.
+        /// How many messages it selects.
         count: u64,
     },
 }
@@ -272,9 +272,7 @@ impl Refusal {
             }
             Self::MetadataFull => "remove what is no longer needed: 16 MiB in all",
             Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
-            Self::CountDiffers { .. } => {
-                "look again which messages these are, and expect as many as there are now"
-            }
+            Self::CountDiffers { .. } => "look at the messages again, and expect as many as are selected now",
         }
     }
 }
@@ -338,7 +336,7 @@ impl fmt::Display for Refusal {
             Self::MetadataFull => "there is too much metadata",
             Self::StoreFull => "the store is full",
             Self::CountDiffers { count } => {
-                return write!(f, "another number of messages is meant than was expected: {count}");
+                return write!(f, "{count} messages are selected, and another number was expected");
             }
         };
         f.write_str(sentence)

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::ServeError;
 use crate::config::ConfiguredQueue;
 
-/// Declares every queue. One that is there gets the settings of the configuration, all of them; the log says which were others.
+/// Declares every queue. A queue that is there gets all its settings from the configuration; the log names those that change.
 pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> Result<(), ServeError> {
     for queue in queues {
         if let Ok(there) = engine.queue(&queue.name).await {

@@ -84,7 +84,7 @@ fn a_dead_letter_that_is_published_again_keeps_its_history() {
     assert!(deaths.ends_with(r#"{queue: "old", reason: "rejected", count: 2}]"#), "{deaths}");
     assert_eq!(ann.letter("a").header("x-first-death-reason").as_deref(), Some(r#""expired""#));
     assert_eq!(ann.letter("a").header("x-last-death-reason").as_deref(), Some(r#""rejected""#));
-    // What is no list of tables is replaced.
+    // A header that is no list of tables is replaced.
     ann.send_with("", "work", &[("x-death", t("no list"))], "b");
     assert_eq!(ann.get("work"), "b");
     ann.reject("b");

@@ -80,7 +80,7 @@ fn who_publishes_and_consumes_on_one_connection_is_read_on() {
     ann.consume("q");
     assert_eq!(ann.hears().split(" · ").count(), 1);
     let ready = broker.ready("q");
-    // Nobody would hear that it is refused.
+    // Without confirms the client would not hear of a refusal.
     ann.publish("q", "waits");
     let tag = ann.letter(&"x".repeat(400)).delivery_tag;
     ann.tell(overtake_amqp::method::basic::Ack { delivery_tag: tag, multiple: false });

@@ -1,9 +1,9 @@
-//! What a connection does while the broker refuses publishes: it is read on, since acknowledgements make room.
+//! The connection while the broker refuses publishes. Reading goes on, since acknowledgements make room.
 //!
-//! A publish with confirms goes to the broker, which refuses it, so it is answered with `basic.nack`. A publish without confirms could be
-//! refused without anybody hearing of it: it is deferred until publishes are taken again. Deferred publishes are bounded in bytes. A
-//! client that only publishes is not read beyond the bound, as in RabbitMQ; one that may have something to settle is read, and
-//! the channel that publishes more is closed.
+//! A publish with confirms goes to the broker, which refuses the publish, so the answer is `basic.nack`. A publish without confirms could be
+//! refused without anybody hearing of the refusal: such publishes are deferred until the broker takes publishes again. Deferred publishes are
+//! bounded in bytes. Beyond the bound a client that only publishes is not read, as in RabbitMQ; a client that may have something to
+//! settle is read, and the channel that publishes more is closed.
 
 use std::collections::VecDeque;
 

@@ -97,7 +97,7 @@ impl Taker {
                     _ => Room::None,
                 }
             }
-            // It takes nothing of a window that it shares, and waits while that is full, as in RabbitMQ.
+            // A consumer without acknowledgements takes nothing of a shared window, and waits while the window is full, as in RabbitMQ.
             Kind::Keeps { window, unread }
                 if unread < window && self.shared.is_none_or(|id| shares[&id].has_room(0)) =>
             {

@@ -110,7 +110,7 @@ impl Roster {
             Kind::Pulls(pull) => (pull.want(terms), 0),
             Kind::Holds { .. } => unreachable!("whoever takes nothing stands in no order"),
         };
-        // One whose messages are settled as they are given takes nothing of a window.
+        // A consumer without acknowledgements takes nothing of a shared window.
         let shared = taker.shared.filter(|_| !matches!(taker.kind, Kind::Keeps { .. }));
         Applicant { want, returns: taker.kind.stays(), shared: shared.map(|window| (window, extra)) }
     }
