@@ -161,7 +161,7 @@ impl Desk {
     }
 
     /// Changes the settings of a queue that is there: `change` gets the queue's own settings and returns those that the queue is to have.
-    /// Where somebody else has changed them meanwhile, `change` is asked again, [`CHANGE_TRIES`] times in all, so that neither change
+    /// Where somebody else has changed them meanwhile, `change` is asked again, a hundred times in all, so that neither change
     /// undoes the other. Configure; with a place for dead letters also read the queue and write that.
     pub async fn change_queue<E: From<NotDone>>(
         &self,

@@ -158,12 +158,15 @@ fn a_store_without_its_journal_is_refused_and_its_segments_are_saved() {
     let check = run(&["store", "check", from], b"");
     assert!(check.code == 1 && check.stderr.contains("overtake store repair"), "{check:?}");
     assert_eq!(names().count(), left, "nothing is removed");
-    run(&["store", "repair", from, "--to", to], b"").ok();
+    let said = run(&["store", "repair", from, "--to", to], b"").ok();
     let broker = Broker::start(&copy);
     let queues = ask(&broker.url, "GET", "/v1/queues", &Value::Null).expect(200);
     let ready = |queue: &Value| queue["totals"]["ready"].as_u64().expect("a number");
     let saved: u64 = queues["queues"].as_array().expect("queues").iter().map(ready).sum();
-    let all = MESSAGES as u64;
-    assert!((all / 2..=all).contains(&saved), "{saved} of {all}");
+    assert!((1..=MESSAGES as u64).contains(&saved), "{saved} of {MESSAGES}");
+    // How many had left the journal for segments depends on the disk's speed; the command says how many it found.
+    let grouped = format!("{},{:03}", saved / 1_000, saved % 1_000);
+    let told = if saved < 1_000 { saved.to_string() } else { grouped };
+    assert!(said.contains(&format!("saved: {told} messages")), "{saved}: {said}");
     broker.stop();
 }
