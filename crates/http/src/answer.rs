@@ -10,8 +10,8 @@ use overtake_api::params::{Shown, cursor_text};
 use overtake_api::schema::{PrioritySchema, StatusSchema};
 use overtake_engine::{BrowsedMessage, Content, LeasedMessage, Page, PublishedCopy};
 use overtake_lane::{
-    BrowseOrder, Death, DeathReason, Ending, Given, Headers, MessageView, Record, Refusal, Report, Route,
-    Status, Time,
+    Attempt, BrowseOrder, Death, DeathReason, Ending, Given, Headers, MessageView, Record, Refusal, Report,
+    Route, Status, Time,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -147,6 +147,64 @@ pub(crate) struct MessageOut<'a> {
     /// How the work on it went, in a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<RecordOut<'a>>,
+    /// The attempts at the work on it that did not end it, the oldest first: at most the last 8. In a queue with a history or a bound on
+    /// how long work takes, each; else those of which something was reported. Their outputs are there where bodies are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    past_attempts: Vec<AttemptOut>,
+}
+
+/// One attempt at the work on a message that did not end it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Attempt)]
+pub(crate) struct AttemptOut {
+    /// How it ended.
+    #[schema(value_type = EndingSchema)]
+    ending: Ending,
+    /// When it was begun, where that is noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    started_at: Option<String>,
+    /// When it ended.
+    #[schema(format = DateTime)]
+    finished_at: String,
+    /// With what its program ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    /// What kind of error it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Box<str>>,
+    /// The end of what it printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Box<str>>,
+}
+
+impl std::fmt::Display for AttemptOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.error, self.exit_code) {
+            (Some(error), _) => f.write_str(error),
+            (None, Some(code)) => write!(f, "exit code {code}"),
+            (None, None) => f.write_str(self.ending.word()),
+        }
+    }
+}
+
+impl AttemptOut {
+    /// Those of a message, perhaps without what they printed.
+    pub(crate) fn all(view: &MessageView, with_output: bool) -> Vec<Self> {
+        let one = |attempt: &Attempt| {
+            let Report { exit_code, error, output } = attempt.report.clone();
+            Self {
+                ending: attempt.ending,
+                started_at: attempt.started.map(rfc3339),
+                finished_at: rfc3339(attempt.finished),
+                exit_code,
+                error,
+                output: output.filter(|_| with_output),
+            }
+        };
+        view.attempts.iter().flat_map(|attempts| attempts.iter()).map(one).collect()
+    }
 }
 
 /// How the work on a message went.
@@ -377,6 +435,7 @@ impl<'a> MessageOut<'a> {
             started: view.work.map(|work| rfc3339(work.started)),
             cancel_asked: view.work.is_some_and(|work| work.is_cancelled),
             record: view.record.as_deref().map(RecordOut::of),
+            past_attempts: AttemptOut::all(view, shown.body),
         }
     }
 }

@@ -41,7 +41,9 @@ impl Broker {
         queue.bring_chosen(which);
         let slots = queue.chosen(which, |_, _| Ok(()))?;
         for slot in &slots {
+            let held = queue.held_by_consumer(*slot);
             queue.settle(*slot, Settled::Removed, step);
+            queue.withdraw(held);
         }
         self.dispatch(id, step);
         Ok(Reply::Count(slots.len() as u64))
@@ -161,9 +163,11 @@ impl Broker {
             (message.priority, message.original) = (priority, given.original());
         }
         if let Some(extras) = &mut message.extras {
-            extras.record = None;
             if let Some(deaths) = &mut extras.deaths {
                 Arc::make_mut(deaths).comes_home();
+            }
+            if let Some(record) = extras.record.take() {
+                message.try_again(&record);
             }
         }
         self.arrive(id, vec![home], message, step);

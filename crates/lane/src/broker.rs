@@ -16,7 +16,7 @@ use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
 use crate::priority::Given;
 use crate::pushes::{PushLimits, Pushes};
-use crate::queue::Queue;
+use crate::queue::{LeaseEnd, Queue};
 use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
 use crate::run::{Backlog, NoBacklog};
@@ -188,12 +188,8 @@ impl Broker {
             Command::Get(get) => self.get(&get, step),
             Command::Pull(pull) => self.pull(&pull, step),
             Command::Settle { receipts, outcome } => {
-                let results = receipts.iter().map(|receipt| {
-                    let slot = self.check_receipt(receipt)?;
-                    self.settle(receipt, slot, outcome, Report::default(), step);
-                    Ok(())
-                });
-                let results = results.collect();
+                let each = |receipt| self.settle_receipt(receipt, outcome, Report::default(), step);
+                let results = receipts.iter().map(each).collect();
                 self.dispatch_all(receipts.iter().map(|receipt| receipt.queue), step);
                 Ok(Reply::Each(results))
             }
@@ -235,7 +231,7 @@ impl Broker {
             self.schedule.remove(&(when, id));
             let queue = self.queues.get_mut(&id).expect("what is scheduled is there");
             queue.scheduled = None;
-            due.push((id, queue.advance(now, &self.seats, step)));
+            due.push((id, queue.advance(now, &self.seats, &mut self.record_room, step)));
         }
         let mut shared = Vec::new();
         // Before anything moves: nothing dies in a queue that is gone, or moves into it.
@@ -282,6 +278,31 @@ impl Broker {
         queue.ok_or(Refusal::StaleReceipt)?.leased(receipt)
     }
 
+    /// Ends a lease, if it holds.
+    ///
+    /// # Errors
+    /// [`Refusal::StaleReceipt`]. If the message was taken from its consumer meanwhile, its place in the window is free now.
+    pub(crate) fn settle_receipt(
+        &mut self,
+        receipt: &Receipt,
+        outcome: Outcome,
+        report: Report,
+        step: &mut Step,
+    ) -> Result<(), Refusal> {
+        let checked = self.check_receipt(receipt);
+        match checked {
+            Ok(slot) => self.settle(receipt, slot, outcome, report, step),
+            Err(_) => {
+                let vhost = self.asking.vhost;
+                let queue = self.queues.get_mut(&receipt.queue).filter(|queue| queue.vhost == vhost);
+                if let Some(queue) = queue {
+                    queue.roster.answered(receipt.lease);
+                }
+            }
+        }
+        checked.map(drop)
+    }
+
     /// Ends a lease that was checked. What was reported of the work goes into the record of the message, if it ends and has one.
     pub(crate) fn settle(
         &mut self,
@@ -291,18 +312,22 @@ impl Broker {
         report: Report,
         step: &mut Step,
     ) {
-        let (now, id) = (self.now, receipt.queue);
+        let (now, id, mut room) = (self.now, receipt.queue, self.record_room);
         let queue = self.queue_mut(id);
         let end = match outcome {
             Outcome::Ack if queue.settings.history.is_none() => {
                 return queue.settle(slot, Settled::Acked, step);
             }
             Outcome::Ack => return self.end(id, slot, Ending::Completed, Settled::Acked, report, step),
-            Outcome::Nack { delay_ms } => queue.put_back(now, slot, PutBack::Failed, delay_ms, step),
-            Outcome::Release => queue.put_back(now, slot, PutBack::Released, None, step),
+            Outcome::Nack { delay_ms } => {
+                let end = LeaseEnd { delay_ms, report: &report, ..LeaseEnd::of(PutBack::Failed) };
+                queue.put_back(now, slot, &end, &mut room, step)
+            }
+            Outcome::Release => queue.put_back(now, slot, &LeaseEnd::of(PutBack::Released), &mut room, step),
             Outcome::Reject if queue.is_asked_back(slot) => Some(End::Cancelled),
             Outcome::Reject => Some(End::Dies(DeathReason::Rejected)),
         };
+        self.record_room = room;
         match end {
             None => {}
             Some(End::Dies(reason)) => self.dead_letter(id, receipt.seq, reason, report, step),

@@ -223,6 +223,7 @@ impl Queue {
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             work: message.work().copied(),
             record: message.record().cloned(),
+            attempts: message.attempts().cloned(),
             place: message.place,
         }
     }

@@ -192,10 +192,12 @@ impl Broker {
         {
             // It is gone with its queue, or holds nothing any more.
             if let Some(Seat { queue: id, .. }) = self.seats.get(&consumer).copied() {
+                let mut record_room = self.record_room;
                 let queue = self.queue_mut(id);
                 queue.used = now;
-                let (done, dying) = queue.give_back(now, consumer, room, step);
+                let (done, dying) = queue.give_back(now, consumer, room, &mut record_room, step);
                 room -= done;
+                self.record_room = record_room;
                 self.end_all(id, dying, step);
                 left.insert(id);
             }
@@ -209,10 +211,11 @@ impl Broker {
     fn end_taker(&mut self, consumer: ConsumerId, step: &mut Step) {
         let seat = self.seats.remove(&consumer).expect("whoever takes has a seat");
         self.sessions.forget_taker(seat.session, consumer);
-        let now = self.now;
+        let (now, mut record_room) = (self.now, self.record_room);
         let queue = self.queue_mut(seat.queue);
         queue.used = now;
-        let (_, dying) = queue.give_back(now, consumer, usize::MAX, step);
+        let (_, dying) = queue.give_back(now, consumer, usize::MAX, &mut record_room, step);
+        self.record_room = record_room;
         self.end_all(seat.queue, dying, step);
         self.queue_mut(seat.queue).roster.remove(consumer);
     }

@@ -15,7 +15,7 @@ use crate::ids::{QueueId, Seq, VhostId};
 use crate::letters::{Letter, Route};
 use crate::message::{Located, Message, Settled, State};
 use crate::queue::Queue;
-use crate::record::{Ending, Record, Report};
+use crate::record::{Attempts, Ending, Record, Report};
 use crate::refusal::Refusal;
 use crate::settings::{DeadLetterTo, LastValue, Overflow};
 use crate::topology::Envelope;
@@ -99,16 +99,21 @@ impl Broker {
         let history = self.history_of_death(id, slot, reason);
         match (self.fate(id, slot, reason), history) {
             (Fate::Gone, None) => self.queue_mut(id).settle(slot, gone_by(reason), step),
-            (Fate::Stays(deaths), None) => self.queue_mut(id).bury(slot, deaths, step),
+            (Fate::Stays(deaths), None) => {
+                let attempts = self.attempts_of_death(id, slot, reason, &report);
+                self.queue_mut(id).bury(slot, deaths, attempts, step);
+            }
             (Fate::Moves(targets, deaths), None) => {
+                let attempts = self.attempts_of_death(id, slot, reason, &report);
                 let mut message = self.queue_mut(id).move_away(slot, true);
-                message.extras.get_or_insert_default().deaths = Some(deaths);
+                let extras = message.extras.get_or_insert_default();
+                extras.deaths = Some(deaths);
+                extras.attempts = attempts.or(extras.attempts.take());
                 self.stirred.extend(&targets);
                 self.arrive(id, targets, message, step);
             }
             (fate, Some(history)) => {
-                let error = || Some(reason.error().into());
-                let report = Report { error: report.error.or_else(error), ..report };
+                let report = report.or_error(reason.error());
                 let record = self.queue_ref(id).record(slot, reason.ending(), self.now, report);
                 let died = Arc::new(self.deaths_of(self.queue_ref(id), slot, reason));
                 let queue = self.queue_mut(id);
@@ -125,6 +130,21 @@ impl Broker {
                 self.record_in(history, id, targets, message, step);
             }
         }
+    }
+
+    /// The attempts of a message that dies and has no record that would say how the last one went.
+    fn attempts_of_death(
+        &mut self,
+        id: QueueId,
+        slot: Slot,
+        reason: DeathReason,
+        report: &Report,
+    ) -> Option<Arc<Attempts>> {
+        let (now, mut room) = (self.now, self.record_room);
+        let message = &self.queue_ref(id).entries[slot].message;
+        let attempts = message.attempts_after(reason.ending(), now, report, reason.error(), &mut room);
+        self.record_room = room;
+        attempts
     }
 
     /// The history into which a message goes that dies. As with dead letters, a round in which nobody rejects it ends.

@@ -10,7 +10,7 @@ use crate::ids::{LeaseId, QueueId, Seq, Time, VhostId};
 use crate::message::{Message, Settled};
 use crate::policy::{Policy, PolicyKind};
 use crate::priority::{Original, Priority};
-use crate::record::Work;
+use crate::record::{Attempts, Work};
 use crate::run::{Rewritten, RunId, RunRecord};
 use crate::settings::Settings;
 use crate::topology::{Binding, ExchangeSettings};
@@ -147,6 +147,8 @@ pub enum Fact {
         count: u32,
         /// When it is ready; `None`: now.
         due: Option<Time>,
+        /// Its attempts from now on; `None`: as they are.
+        attempts: Option<Arc<Attempts>>,
     },
     /// A message has another priority.
     Reprioritised {
@@ -178,6 +180,8 @@ pub enum Fact {
         count: u32,
         /// Why, where, when, and how often before.
         deaths: Arc<Deaths>,
+        /// Its attempts from now on; `None`: as they are.
+        attempts: Option<Arc<Attempts>>,
     },
     /// A dead letter is ready again, in its own queue.
     Replayed {

@@ -85,8 +85,9 @@ impl Broker {
                 let (queue, slot) = self.known_message(queue, seq)?;
                 queue.fold_leased(slot, lease, deadline, count, work);
             }
-            Fact::PutBack { queue, seq, count, due } => {
+            Fact::PutBack { queue, seq, count, due, attempts } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
+                queue.set_attempts(slot, attempts);
                 queue.fold_put_back(slot, count, due);
             }
             Fact::Reprioritised { queue, seq, priority, original } => {
@@ -98,8 +99,9 @@ impl Broker {
                 queue.lanes.count_settled(queue.entries[slot].lane, how);
                 step.effects.push(Effect::Released(queue.take_out(slot).place));
             }
-            Fact::Died { queue, seq, count, deaths } => {
+            Fact::Died { queue, seq, count, deaths, attempts } => {
                 let (queue, slot) = self.known_message(queue, seq)?;
+                queue.set_attempts(slot, attempts);
                 queue.fold_died(slot, count, deaths);
             }
             Fact::Replayed { queue, seq, priority, original, expires } => {

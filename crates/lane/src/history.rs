@@ -32,14 +32,13 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         report.check()?;
-        let result =
-            self.check_receipt(receipt).map(|slot| self.settle(receipt, slot, outcome, report, step));
-        self.dispatch_all(result.iter().map(|()| receipt.queue), step);
+        let result = self.settle_receipt(receipt, outcome, report, step);
+        self.dispatch_all([receipt.queue].into_iter(), step);
         Ok(Reply::Each(Few::from_buf([result])))
     }
 
     /// Takes back what nobody works on, and asks back what somebody works on by a pull. What a consumer that stays holds is taken
-    /// from it.
+    /// from it; its place in the window is free when the consumer settles it.
     pub(crate) fn cancel_messages(
         &mut self,
         name: &str,
@@ -59,7 +58,9 @@ impl Broker {
             let queue = self.queue_mut(id);
             let Some(slot) = queue.by_seq.get(*seq) else { continue };
             if !queue.ask_back(now, slot, step) {
+                let held = queue.held_by_consumer(slot);
                 self.end(id, slot, Ending::Cancelled, Settled::Removed, Report::default(), step);
+                self.queue_mut(id).withdraw(held);
             }
         }
         self.dispatch(id, step);

@@ -90,7 +90,9 @@ pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYT
 pub use pulling::{LaneChoice, LeaseTerm, Pull};
 pub use pushes::{PushLimits, PushedView, pushed_bytes};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};
-pub use record::{Ending, REPORT_BYTES_MAX, Record, Report, Work};
+pub use record::{
+    ATTEMPTS_BYTES_MAX, ATTEMPTS_MAX, Attempt, Attempts, Ending, REPORT_BYTES_MAX, Record, Report, Work,
+};
 pub use refusal::Refusal;
 pub use remote::RemoteQueue;
 pub use roster::{Terms, Want};

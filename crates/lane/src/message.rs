@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::deaths::{Death, Deaths};
 use crate::ids::{LeaseId, Place, QueueId, Seq, Time};
 use crate::priority::{Original, Priority};
-use crate::record::{Record, Work};
+use crate::record::{Attempt, Attempts, Ending, Record, Report, Work};
 
 /// A message as the store keeps it and a recovery finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Extras {
     pub work: Option<Box<Work>>,
     /// How the work on it went, once that is over.
     pub record: Option<Arc<Record>>,
+    /// The attempts at the work on it that did not end it.
+    pub attempts: Option<Arc<Attempts>>,
 }
 
 /// Where in its life a message stands. Settled ones are gone.
@@ -132,6 +134,24 @@ impl PutBack {
     pub fn is_attempt(self) -> bool {
         self != Self::Released
     }
+
+    /// How the attempt ended.
+    pub(crate) fn ending(self) -> Ending {
+        match self {
+            Self::Failed | Self::Lost | Self::Released => Ending::Failed,
+            Self::Expired => Ending::Timeout,
+        }
+    }
+
+    /// What is said of the attempt where nobody says anything else.
+    pub(crate) fn error(self) -> &'static str {
+        match self {
+            Self::Failed => "negatively acknowledged",
+            Self::Expired => "the lease ran out",
+            Self::Lost => "the consumer went away",
+            Self::Released => "released",
+        }
+    }
 }
 
 impl Message {
@@ -171,6 +191,42 @@ impl Message {
         self.extras.as_deref().and_then(|extras| extras.record.as_ref())
     }
 
+    /// The attempts at the work on it that did not end it, as far as they are remembered.
+    #[must_use]
+    pub fn attempts(&self) -> Option<&Arc<Attempts>> {
+        self.extras.as_deref().and_then(|extras| extras.attempts.as_ref())
+    }
+
+    /// Its attempts with the one that ends now, with `error` where the report says none, if there is `room` for them in the store, bytes,
+    /// of which they then take their part. `None`: there is not; or nobody reported anything and the queue does not note when work is
+    /// begun, so that attempts are only counted.
+    pub(crate) fn attempts_after(
+        &self,
+        ending: Ending,
+        finished: Time,
+        report: &Report,
+        error: &str,
+        room: &mut u64,
+    ) -> Option<Arc<Attempts>> {
+        let started = self.work().map(|work| work.started);
+        if started.is_none() && report.is_empty() {
+            return None;
+        }
+        let report = report.clone().or_error(error);
+        let last = Attempt { ending, started, finished, report };
+        let attempts = Arc::new(Attempts::another(self.attempts().map(|before| &**before), last));
+        *room = room.checked_sub(attempts.size())?;
+        Some(attempts)
+    }
+
+    /// The work on it, of which this is the record, is to be done again: the record becomes an attempt.
+    pub fn try_again(&mut self, record: &Record) {
+        if let Some(last) = record.attempt() {
+            let extras = self.extras.get_or_insert_default();
+            extras.attempts = Some(Arc::new(Attempts::another(extras.attempts.as_deref(), last)));
+        }
+    }
+
     /// Where it would go back to: where the work on it ended or it died, whichever was later.
     #[must_use]
     pub fn home(&self) -> Option<&Arc<str>> {
@@ -193,7 +249,9 @@ impl Message {
 
     /// Bytes of all that it remembers.
     pub(crate) fn history_size(&self) -> u64 {
-        self.deaths().map_or(0, Deaths::size) + self.record().map_or(0, |record| record.size())
+        self.deaths().map_or(0, Deaths::size)
+            + self.record().map_or(0, |record| record.size())
+            + self.attempts().map_or(0, |attempts| attempts.size())
     }
 
     /// Whether it is over unless a consumer takes it in the step in which it comes. It never waits, and takes no room.

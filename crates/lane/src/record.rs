@@ -1,4 +1,4 @@
-//! How the work on a message went: what a queue with a history keeps of it.
+//! How the work on a message went: each attempt that did not end it, and what a queue with a history keeps of the last one.
 
 use std::sync::Arc;
 
@@ -7,6 +7,12 @@ use crate::refusal::Refusal;
 
 /// Most bytes of error and output of one report.
 pub const REPORT_BYTES_MAX: usize = 32 << 10;
+
+/// Most attempts that a message remembers: the last ones.
+pub const ATTEMPTS_MAX: usize = 8;
+
+/// Most bytes of errors and outputs of all attempts that a message remembers. One report always fits.
+pub const ATTEMPTS_BYTES_MAX: usize = 2 * REPORT_BYTES_MAX;
 
 /// How the work on a message ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -59,6 +65,18 @@ impl Report {
         [&self.error, &self.output].into_iter().flatten().map(|text| text.len()).sum()
     }
 
+    /// Whether it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// This one, with another error where it says none.
+    #[must_use]
+    pub fn or_error(self, error: &str) -> Self {
+        Self { error: self.error.or_else(|| Some(error.into())), ..self }
+    }
+
     /// Whether it may be kept.
     ///
     /// # Errors
@@ -97,6 +115,77 @@ impl Record {
     }
 }
 
+/// One attempt at the work on a message that did not end it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// How it ended.
+    pub ending: Ending,
+    /// When it was begun, where that is known: in a queue with a history or a bound on how long work takes.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub finished: Time,
+    /// What was said of it.
+    pub report: Report,
+}
+
+impl Attempt {
+    /// Bytes that it is counted with.
+    fn size(&self) -> u64 {
+        (size_of::<Self>() + self.report.size()) as u64
+    }
+}
+
+/// The attempts at the work on a message that did not end it, the oldest first: the last [`ATTEMPTS_MAX`], and of those as many as have
+/// reports of no more than [`ATTEMPTS_BYTES_MAX`] in all. There is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempts(Vec<Attempt>);
+
+impl Attempts {
+    /// These, the oldest first. `None`: there are none, or too many.
+    #[must_use]
+    pub fn new(list: Vec<Attempt>) -> Option<Self> {
+        let bytes: usize = list.iter().map(|attempt| attempt.report.size()).sum();
+        let fits = (1..=ATTEMPTS_MAX).contains(&list.len()) && bytes <= ATTEMPTS_BYTES_MAX;
+        fits.then_some(Self(list))
+    }
+
+    /// These and another one, which is the last. The oldest are forgotten where there are too many.
+    #[must_use]
+    pub fn another(before: Option<&Self>, last: Attempt) -> Self {
+        let before = before.map(|before| &*before.0).unwrap_or_default();
+        let mut room = ATTEMPTS_BYTES_MAX.saturating_sub(last.report.size());
+        let fits = |attempt: &&Attempt| {
+            let left = room.checked_sub(attempt.report.size());
+            room = left.unwrap_or_default();
+            left.is_some()
+        };
+        let kept = before.iter().rev().take(ATTEMPTS_MAX - 1).take_while(fits).count();
+        Self(before[before.len() - kept..].iter().cloned().chain([last]).collect())
+    }
+
+    /// All, the oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Attempt> + ExactSizeIterator {
+        self.0.iter()
+    }
+
+    /// Bytes that they are counted with beside their message.
+    pub(crate) fn size(&self) -> u64 {
+        self.iter().map(Attempt::size).sum()
+    }
+}
+
+impl Record {
+    /// The attempt that it is of, where that is to be remembered once the work is done again. `None`: the work was never begun, and
+    /// nothing was said of it.
+    #[must_use]
+    pub fn attempt(&self) -> Option<Attempt> {
+        let Self { ending, started, finished, report, .. } = self;
+        let attempt =
+            Attempt { ending: *ending, started: *started, finished: *finished, report: report.clone() };
+        (started.is_some() || !report.is_empty()).then_some(attempt)
+    }
+}
+
 /// Work that goes on: what a lease is besides in a queue with a history or a bound on how long work takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -117,5 +206,38 @@ mod tests {
         let of = |bytes: usize| Report { output: Some("x".repeat(bytes).into()), ..Report::of_error("exit") };
         assert_eq!(of(REPORT_BYTES_MAX - 4).check(), Ok(()));
         assert_eq!(of(REPORT_BYTES_MAX - 3).check(), Err(Refusal::ReportTooLarge));
+    }
+
+    fn attempt(finished: u64, bytes: usize) -> Attempt {
+        let report = Report { output: Some("x".repeat(bytes).into()), ..Report::default() };
+        Attempt { ending: Ending::Failed, started: None, finished: Time(finished), report }
+    }
+
+    fn after(attempts: impl IntoIterator<Item = Attempt>) -> Vec<u64> {
+        let all =
+            attempts.into_iter().fold(None, |before, last| Some(Attempts::another(before.as_ref(), last)));
+        let all = all.expect("there is one");
+        assert_eq!(
+            Attempts::new(all.iter().cloned().collect()),
+            Some(all.clone()),
+            "it is within its bounds"
+        );
+        all.iter().map(|attempt| attempt.finished.0).collect()
+    }
+
+    #[test]
+    fn the_last_eight_attempts_are_remembered() {
+        assert_eq!(after((0..3).map(|at| attempt(at, 10))), [0, 1, 2]);
+        assert_eq!(after((0..20).map(|at| attempt(at, 10))), (12..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn and_of_those_as_many_as_have_short_reports_in_all() {
+        assert_eq!(after((0..5).map(|at| attempt(at, ATTEMPTS_BYTES_MAX / 2))), [3, 4]);
+        assert_eq!(after((0..5).map(|at| attempt(at, ATTEMPTS_BYTES_MAX))), [4]);
+        let lens = [1, ATTEMPTS_BYTES_MAX - 2, 1, 1];
+        assert_eq!(after(lens.iter().zip(0..).map(|(bytes, at)| attempt(at, *bytes))), [1, 2, 3]);
+        assert_eq!(Attempts::new(vec![attempt(0, ATTEMPTS_BYTES_MAX), attempt(1, 1)]), None);
+        assert_eq!(Attempts::new(Vec::new()), None);
     }
 }

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bitmap::Bitmap;
 use crate::command::{Consume, Effect};
 use crate::entries::List;
-use crate::ids::{ConsumerId, FeedId, Time, WindowId};
+use crate::ids::{ConsumerId, FeedId, LeaseId, Time, WindowId};
 use crate::lane::{Lane, Lanes};
 use crate::priority::Priority;
 use crate::pulling::{Pull, Pulling};
@@ -52,6 +52,8 @@ pub(crate) struct Roster {
     shares: BTreeMap<WindowId, Share>,
     /// Who shares which.
     sharers: BTreeSet<(WindowId, ConsumerId)>,
+    /// Leases of messages that were taken from consumers, and who held them, until they are answered for.
+    withdrawn: BTreeMap<LeaseId, ConsumerId>,
     /// Consumers that stay.
     staying: u64,
     /// Of those the ones that want to be the only one.
@@ -109,7 +111,7 @@ impl Roster {
         let kind = if consume.no_ack {
             Kind::Keeps { window, unread: 0 }
         } else {
-            Kind::Stays { window, urgent: consume.urgent, held: List::default() }
+            Kind::Stays { window, urgent: consume.urgent, held: List::default(), withdrawn: 0 }
         };
         let shared = consume.shared;
         let taker = self.newcomer(consume.priority, kind);
@@ -171,7 +173,7 @@ impl Roster {
     pub(crate) fn join(&mut self, window: WindowId, consumer: ConsumerId) {
         let taker = self.takers.get_mut(&consumer).expect("only a consumer that is there may join");
         taker.shared = Some(window);
-        let held = taker.kind.held().len();
+        let held = taker.kind.occupies();
         self.sharers.insert((window, consumer));
         let share = self.shares.get_mut(&window).expect("a window is known before somebody shares it");
         share.takers += 1;
@@ -187,13 +189,44 @@ impl Roster {
             self.waits.remove(&(until, consumer));
         }
         let before = std::mem::replace(&mut taker.kind, Kind::Holds { held });
+        let (shared, withdrawn) = (taker.shared, before.occupies() - held.len());
         if before.stays() {
             let (is_exclusive, candidate) = (taker.is_exclusive, taker.candidate(consumer));
             self.count_out(is_exclusive, &candidate);
         }
+        if withdrawn > 0 {
+            self.withdrawn.retain(|_, from| *from != consumer);
+            if let Some(window) = shared {
+                self.change_share(window, |share| share.here -= withdrawn);
+            }
+        }
         self.relist(consumer);
         self.elect();
         held.len() > 0
+    }
+
+    /// A message that a consumer held by this lease was taken from it, and it does not know: the message keeps its place in the window
+    /// until the consumer [answers](Roster::answered) for it.
+    pub(crate) fn withdrawn(&mut self, lease: LeaseId, consumer: ConsumerId) {
+        let stays = self.change(consumer, false, |kind| {
+            let Kind::Stays { withdrawn, .. } = kind else { return false };
+            *withdrawn += 1;
+            true
+        });
+        if stays == Some(true) {
+            self.withdrawn.insert(lease, consumer);
+        }
+    }
+
+    /// A consumer says something of a lease that is over.
+    pub(crate) fn answered(&mut self, lease: LeaseId) {
+        if let Some(consumer) = self.withdrawn.remove(&lease) {
+            self.change(consumer, false, |kind| {
+                if let Kind::Stays { withdrawn, .. } = kind {
+                    *withdrawn -= 1;
+                }
+            });
+        }
     }
 
     /// The session of somebody is over: it takes nothing more, shares no window, and keeps what it holds until that is put back. False: it held nothing, and is
@@ -205,7 +238,7 @@ impl Roster {
             self.sharers.remove(&(window, consumer));
             let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
             share.takers -= 1;
-            share.here -= taker.kind.held().len();
+            share.here -= taker.kind.occupies();
             if share.takers == 0 {
                 self.shares.remove(&window);
             }
@@ -244,6 +277,9 @@ impl Roster {
     pub(crate) fn remove(&mut self, consumer: ConsumerId) -> Option<Taker> {
         let taker = self.takers.remove(&consumer)?;
         self.delist(taker.stands);
+        if taker.kind.occupies() > taker.kind.held().len() {
+            self.withdrawn.retain(|_, from| *from != consumer);
+        }
         if let Kind::Pulls(Pulling { until, .. }) = taker.kind {
             self.waits.remove(&(until, consumer));
         }
@@ -251,7 +287,7 @@ impl Roster {
             let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
             share.takers -= 1;
             self.sharers.remove(&(window, consumer));
-            self.change_share(window, |share| share.here -= taker.kind.held().len());
+            self.change_share(window, |share| share.here -= taker.kind.occupies());
         }
         if taker.kind.stays() {
             self.count_out(taker.is_exclusive, &taker.candidate(consumer));
@@ -391,13 +427,13 @@ impl Roster {
         change: impl FnOnce(&mut Kind) -> T,
     ) -> Option<T> {
         let taker = self.takers.get_mut(&consumer)?;
-        let before = taker.kind.held().len();
+        let before = taker.kind.occupies();
         let answer = change(&mut taker.kind);
         if served && taker.kind.stays() {
             self.turn += 1;
             taker.turn = self.turn;
         }
-        let (held, shared) = (taker.kind.held().len(), taker.shared);
+        let (held, shared) = (taker.kind.occupies(), taker.shared);
         if held == 0 && matches!(taker.kind, Kind::Holds { .. }) {
             self.done.push(consumer);
         }

@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, SessionId, Time, VhostId};
 use crate::message::Status;
 use crate::priority::{Given, Priority};
-use crate::record::{Ending, Record, Work};
+use crate::record::{Attempts, Ending, Record, Work};
 use crate::settings::Settings;
 
 /// A queue as it is now.
@@ -150,6 +150,8 @@ pub struct MessageView {
     pub work: Option<Work>,
     /// How the work on it went.
     pub record: Option<Arc<Record>>,
+    /// The attempts at the work on it that did not end it.
+    pub attempts: Option<Arc<Attempts>>,
     /// Where its content is.
     pub place: Place,
 }

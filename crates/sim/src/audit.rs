@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, CLOCK_KEY, Deaths, Fact, Message, QueueId, Record, Route, Seq, State, VhostId, VhostSettings,
+    Attempt, Broker, CLOCK_KEY, Deaths, Fact, Message, QueueId, Record, Report, Route, Seq, State, VhostId,
+    VhostSettings,
 };
 
 use crate::rng::mix;
@@ -125,6 +126,12 @@ fn hash_message(queue: QueueId, message: &Message) -> u64 {
             hash = mix(hash ^ work.ends.0);
         }
         hash = extras.record.iter().fold(hash, |hash, record| hash_record(hash, record));
+        let attempts = extras.attempts.iter().flat_map(|attempts| attempts.iter());
+        hash = attempts.fold(hash, |hash, attempt| {
+            let Attempt { ending, started, finished, report } = attempt;
+            let begun = started.map_or(0, |started| started.0 + 1);
+            hash_report(mix(hash_text(hash, ending.word()) ^ begun ^ finished.0 << 20), report)
+        });
     }
     hash
 }
@@ -136,6 +143,10 @@ fn hash_record(hash: u64, record: &Record) -> u64 {
     for word in [queued.0, started, finished.0, u64::from(*attempts)] {
         hash = mix(hash ^ word);
     }
+    hash_report(hash, report)
+}
+
+fn hash_report(hash: u64, report: &Report) -> u64 {
     let code = report.exit_code.map_or(1 << 40, |code| u64::from(code.unsigned_abs()));
     let said = [&report.error, &report.output].map(|said| said.as_deref().unwrap_or("-"));
     said.iter().fold(mix(hash ^ code), |hash, said| hash_text(hash, said))

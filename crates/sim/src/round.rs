@@ -55,6 +55,7 @@ impl Lent {
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             work: message.extras.as_ref().and_then(|extras| extras.work.as_deref().copied()),
             record: message.extras.as_ref().and_then(|extras| extras.record.clone()),
+            attempts: message.extras.as_ref().and_then(|extras| extras.attempts.clone()),
             place: Place(0),
         };
         let content = Arc::clone(&message.content);

@@ -13,7 +13,7 @@
 //! | bytes | number |
 //! | count | number |
 //! | state | a byte: 0 ready, 1 delayed (due follows, number), 2 leased (lease, number, and deadline, optional time, follow), 3 dead |
-//! | extras | a byte of bits: 1 id, 2 key, 4 deaths, 16 work, 32 record; then those there are: id and key as text, deaths as in `deaths.rs`, work and record as in `work.rs`; or 8: those of the message before it in its fact |
+//! | extras | a byte of bits: 1 id, 2 key, 4 deaths, 16 work, 32 record, 64 attempts; then those there are: id and key as text, deaths as in `deaths.rs`, work, record and attempts as in `work.rs`; or 8: those of the message before it in its fact |
 //!
 //! Where the content is, is not written: who reads it knows.
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crate::codec::{Reader, number, signed, text};
 use crate::deaths::deaths;
-use crate::work::{record, work};
+use crate::work::{attempts, record, work};
 
 use overtake_lane::{Extras, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time};
 
@@ -91,7 +91,8 @@ fn extras(out: &mut Vec<u8>, extras: Option<&Extras>) {
             | u8::from(extras.key.is_some()) << 1
             | u8::from(extras.deaths.is_some()) << 2
             | u8::from(extras.work.is_some()) << 4
-            | u8::from(extras.record.is_some()) << 5,
+            | u8::from(extras.record.is_some()) << 5
+            | u8::from(extras.attempts.is_some()) << 6,
     );
     for present in [&extras.id, &extras.key].into_iter().flatten() {
         text(out, present);
@@ -104,6 +105,9 @@ fn extras(out: &mut Vec<u8>, extras: Option<&Extras>) {
     }
     if let Some(kept) = &extras.record {
         record(out, kept);
+    }
+    if let Some(made) = &extras.attempts {
+        attempts(out, made);
     }
 }
 
@@ -163,7 +167,7 @@ impl Reader<'_> {
         if has == SAME {
             return before.map(|before| before.extras.clone());
         }
-        if has & !(1 | 2 | 4 | 16 | 32) != 0 {
+        if has & !(1 | 2 | 4 | 16 | 32 | 64) != 0 {
             return None;
         }
         let mut extras = Extras::default();
@@ -181,6 +185,9 @@ impl Reader<'_> {
         }
         if has & 32 != 0 {
             extras.record = Some(Arc::new(self.record()?));
+        }
+        if has & 64 != 0 {
+            extras.attempts = Some(self.attempts()?);
         }
         Some(Some(Box::new(extras)))
     }

@@ -33,6 +33,8 @@
 //! | 28 | leased, the work noted | as 8, then work |
 //! | 30 | policy stored | virtual host, kind, name, pattern, priority, apply-to, definition |
 //! | 31 | policy removed | virtual host, kind, name |
+//! | 32 | put back, the attempts noted | as 9, then attempts |
+//! | 33 | died, the attempts noted | as 12, then attempts |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -43,7 +45,7 @@
 //!
 //! A policy's kind is a byte, 0 a user's and 1 an operator's; apply-to is a byte, 0 queues, 1 exchanges, 2 both; the definition is JSON.
 //!
-//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`, work as in `work.rs`; a binding is as in `binding.rs`.
+//! A message, and its parts, are as in `message.rs`, deaths as in `deaths.rs`, work and attempts as in `work.rs`; a binding is as in `binding.rs`.
 
 use std::fmt;
 
@@ -51,7 +53,7 @@ use crate::binding::binding;
 use crate::codec::{Reader, bytes, number, signed, text};
 use crate::deaths::deaths;
 use crate::message::{copy, message, original, time};
-use crate::work::work;
+use crate::work::{attempts, work};
 
 use overtake_lane::{
     ApplyTo, ExchangeSettings, Fact, Identity, LeaseId, Located, Ordinals, Pattern, Policy, PolicyKind,
@@ -176,10 +178,13 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
                 work(out, going_on);
             }
         }
-        Fact::PutBack { queue, seq, count, due } => {
-            head(out, 9, *queue, *seq);
+        Fact::PutBack { queue, seq, count, due, attempts: made } => {
+            head(out, if made.is_some() { 32 } else { 9 }, *queue, *seq);
             number(out, u64::from(*count));
             time(out, due.unwrap_or(Time::NEVER));
+            if let Some(made) = made {
+                attempts(out, made);
+            }
         }
         Fact::Reprioritised { queue, seq, priority, original: given } => {
             head(out, 10, *queue, *seq);
@@ -190,10 +195,13 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             head(out, 11, *queue, *seq);
             out.push(settled_code(*how));
         }
-        Fact::Died { queue, seq, count, deaths: died } => {
-            head(out, 12, *queue, *seq);
+        Fact::Died { queue, seq, count, deaths: died, attempts: made } => {
+            head(out, if made.is_some() { 33 } else { 12 }, *queue, *seq);
             number(out, u64::from(*count));
             deaths(out, died);
+            if let Some(made) = made {
+                attempts(out, made);
+            }
         }
         Fact::Replayed { queue, seq, priority, original: given, expires } => {
             head(out, 13, *queue, *seq);
@@ -405,9 +413,11 @@ impl<'a> Decoder<'a> {
                 let work = if kind == 28 { Some(self.bytes.work()?) } else { None };
                 Fact::Leased { queue, seq, lease, deadline, count, work }
             }
-            9 => {
+            kind @ (9 | 32) => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
-                Fact::PutBack { queue, seq, count: self.bytes.small()?, due: self.bytes.time()?.some() }
+                let (count, due) = (self.bytes.small()?, self.bytes.time()?.some());
+                let attempts = if kind == 32 { Some(self.bytes.attempts()?) } else { None };
+                Fact::PutBack { queue, seq, count, due, attempts }
             }
             10 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
@@ -422,9 +432,11 @@ impl<'a> Decoder<'a> {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
                 Fact::Settled { queue, seq, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
             }
-            12 => {
+            kind @ (12 | 33) => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);
-                Fact::Died { queue, seq, count: self.bytes.small()?, deaths: self.bytes.deaths()? }
+                let (count, deaths) = (self.bytes.small()?, self.bytes.deaths()?);
+                let attempts = if kind == 33 { Some(self.bytes.attempts()?) } else { None };
+                Fact::Died { queue, seq, count, deaths, attempts }
             }
             13 => {
                 let (queue, seq) = (self.bytes.queue()?, self.bytes.seq()?);

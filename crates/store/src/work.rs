@@ -1,4 +1,4 @@
-//! The work on a message as bytes: what goes on, and how it went.
+//! The work on a message as bytes: what goes on, what was tried, and how it went.
 //!
 //! | field of work | bytes |
 //! |---|---|
@@ -13,8 +13,18 @@
 //! | when it was published, when it was begun last, when it ended | number, optional time, number |
 //! | how often it was begun | number |
 //! | what is said of it | a byte of bits: 1 exit code, 2 error, 4 output; then those there are: signed, text, text |
+//!
+//! Attempts are how many, then each, the oldest first:
+//!
+//! | field of an attempt | bytes |
+//! |---|---|
+//! | how it ended | as of a record |
+//! | when it was begun, when it ended | optional time, number |
+//! | what is said of it | as of a record |
 
-use overtake_lane::{Ending, Record, Report, Time, Work};
+use std::sync::Arc;
+
+use overtake_lane::{Attempt, Attempts, Ending, Record, Report, Time, Work};
 
 use crate::codec::{Reader, number, signed, text};
 use crate::message::time;
@@ -30,15 +40,33 @@ pub(crate) fn work(out: &mut Vec<u8>, work: &Work) {
 
 /// Appends a record of work.
 pub(crate) fn record(out: &mut Vec<u8>, record: &Record) {
-    let ending = ENDINGS.iter().position(|known| *known == record.ending);
-    out.push(ending.expect("every ending has a code") as u8);
+    out.push(ending_code(record.ending));
     text(out, &record.queue);
     text(out, &record.lane);
     number(out, record.queued.0);
     time(out, record.started.unwrap_or(Time::NEVER));
     number(out, record.finished.0);
     number(out, u64::from(record.attempts));
-    let Report { exit_code, error, output } = &record.report;
+    report(out, &record.report);
+}
+
+/// Appends attempts at work.
+pub(crate) fn attempts(out: &mut Vec<u8>, attempts: &Attempts) {
+    number(out, attempts.iter().len() as u64);
+    for attempt in attempts.iter() {
+        out.push(ending_code(attempt.ending));
+        time(out, attempt.started.unwrap_or(Time::NEVER));
+        number(out, attempt.finished.0);
+        report(out, &attempt.report);
+    }
+}
+
+fn ending_code(ending: Ending) -> u8 {
+    ENDINGS.iter().position(|known| *known == ending).expect("every ending has a code") as u8
+}
+
+fn report(out: &mut Vec<u8>, report: &Report) {
+    let Report { exit_code, error, output } = report;
     out.push(
         u8::from(exit_code.is_some()) | u8::from(error.is_some()) << 1 | u8::from(output.is_some()) << 2,
     );
@@ -63,12 +91,25 @@ impl Reader<'_> {
     }
 
     pub(crate) fn record(&mut self) -> Option<Record> {
-        let ending = *ENDINGS.get(usize::from(self.byte()?))?;
+        let ending = self.ending()?;
         let (queue, lane) = (self.text()?.into(), self.text()?.into());
         let (queued, started) = (Time(self.number()?), self.time()?.some());
         let (finished, attempts) = (Time(self.number()?), self.small()?);
         let report = self.report()?;
         Some(Record { ending, queue, lane, queued, started, finished, attempts, report })
+    }
+
+    pub(crate) fn attempts(&mut self) -> Option<Arc<Attempts>> {
+        let mut all = Vec::new();
+        for _ in 0..self.number()? {
+            let (ending, started, finished) = (self.ending()?, self.time()?.some(), Time(self.number()?));
+            all.push(Attempt { ending, started, finished, report: self.report()? });
+        }
+        Attempts::new(all).map(Arc::new)
+    }
+
+    fn ending(&mut self) -> Option<Ending> {
+        ENDINGS.get(usize::from(self.byte()?)).copied()
     }
 
     fn report(&mut self) -> Option<Report> {

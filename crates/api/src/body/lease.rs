@@ -64,7 +64,7 @@ pub struct SettleIn {
     /// With `nack`: wait so long before the next attempt, ms; missing: as the queue's backoff says.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
     delay_ms: Option<DurationMs>,
-    /// With one receipt: what the history of the queue is to say of the work, if this ends it.
+    /// With one receipt: what is to be remembered of the work. If this ends it, the history of the queue says so; else the message does.
     report: Option<ReportIn>,
 }
 

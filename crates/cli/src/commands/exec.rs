@@ -384,7 +384,7 @@ fn picture(execution: &Value) -> String {
     let mut shown = format!("{HEAD}{}{RESET}\n", of("execution_id"));
     for (key, value) in execution.as_object().into_iter().flatten() {
         match &**key {
-            "execution_id" | "output" | "progress" => {}
+            "execution_id" | "output" | "progress" | "past_attempts" => {}
             "holder" => shown.push_str(&format!("  holder: {}\n", holder::text(value))),
             _ if value.is_null() => {}
             _ => shown.push_str(&format!("  {key}: {}\n", of(key))),
@@ -393,11 +393,31 @@ fn picture(execution: &Value) -> String {
     for (name, output) in
         [("output", &execution["output"]), ("output so far", &execution["progress"]["output"])]
     {
-        let Some(output) = output.as_str().filter(|output| !output.is_empty()) else { continue };
-        shown.push_str(&format!("  {name}:\n"));
-        for line in output.lines() {
-            shown.push_str(&format!("    {}\n", one_line(line, usize::MAX)));
+        if !text(output).is_empty() {
+            shown.push_str(&format!("  {name}:\n{}", indented(output)));
         }
     }
+    for attempt in execution["past_attempts"].as_array().into_iter().flatten() {
+        shown.push_str(&past_attempt(attempt));
+    }
     shown
+}
+
+/// An attempt that did not end the execution, in a line, and what it printed below that.
+fn past_attempt(attempt: &Value) -> String {
+    let mut said = vec![text(&attempt["ending"])];
+    said.extend(attempt["exit_code"].as_i64().map(|code| format!("exit code {code}")));
+    said.extend(attempt["error"].as_str().map(|error| one_line(error, usize::MAX)));
+    format!(
+        "  earlier attempt, ended {}: {}\n{}",
+        text(&attempt["finished_at"]),
+        said.join(", "),
+        indented(&attempt["output"])
+    )
+}
+
+/// The lines of a text that a program printed, indented.
+fn indented(output: &Value) -> String {
+    let lines = output.as_str().unwrap_or_default().lines();
+    lines.map(|line| format!("    {}\n", one_line(line, usize::MAX))).collect()
 }

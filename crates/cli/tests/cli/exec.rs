@@ -99,6 +99,21 @@ fn work_is_submitted_seen_steered_and_done_again() {
     );
 }
 
+#[test]
+fn what_failed_and_waits_says_how_its_attempts_ended() {
+    let story = Story::new();
+    story.exec(&["submit", "echo oh; exit 3", "--id", "bad"]).ok();
+    let leased =
+        ask(&story.broker.url, "POST", "/v1/queues/executions/leases", &json!({ "max": 1 })).expect(200);
+    let report = json!({ "exit_code": 3, "error": "exit 3", "output": "oh\nno\n" });
+    let settle = json!({ "receipts": [leased["messages"][0]["receipt"]], "how": "nack", "delay_ms": 600_000, "report": report });
+    ask(&story.broker.url, "POST", "/v1/queues/executions/settle", &settle).expect(200);
+    let said = story.exec(&["show", "bad"]).ok();
+    assert!(said.contains("  status: delayed\n") && said.contains("  attempts: 1\n"), "{said}");
+    assert!(said.contains("  earlier attempt, ended 2"), "{said}");
+    assert!(said.ends_with(": failed, exit code 3, exit 3\n    oh\n    no\n"), "{said}");
+}
+
 /// As `exec create` makes it, but for how often one that fails is begun.
 fn one_attempt() -> Value {
     json!({

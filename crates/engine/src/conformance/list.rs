@@ -155,7 +155,11 @@ macro_rules! conformance_tests {
                 what_fails_is_in_the_history_with_the_last_report,
                 what_takes_too_long_is_over,
                 a_message_that_is_wanted_back_comes_back,
+                a_message_that_is_taken_from_a_consumer_keeps_its_place_in_the_window,
                 what_is_kept_may_go_back,
+                each_attempt_is_remembered,
+                without_a_history_attempts_are_remembered_of_which_something_was_reported,
+                the_last_attempts_are_remembered,
             ;
             dead_letters:
                 a_rejected_message_is_kept_as_a_dead_letter,

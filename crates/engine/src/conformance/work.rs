@@ -1,6 +1,6 @@
 //! How the work on messages ends, and what is kept of it.
 
-use overtake_lane::{Ending, Outcome, Record, Refusal, Report, Settings};
+use overtake_lane::{ATTEMPTS_MAX, Ending, Outcome, Record, Refusal, Report, Settings};
 
 use super::{ENDS, End, Fixture, Story, settings};
 
@@ -78,6 +78,24 @@ pub async fn a_message_that_is_wanted_back_comes_back<F: Fixture>(fixture: F) {
     assert_eq!(story.left().await, "");
 }
 
+/// A consumer still works on what was taken from it, and is given nothing more in its place until it settles that or leaves.
+pub async fn a_message_that_is_taken_from_a_consumer_keeps_its_place_in_the_window<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|_| ())).await;
+    let mut consumer = story.consume(1).await;
+    story.publish("a:5,id=a b:4,id=b c:3,id=c").await;
+    for (taken, next) in [("a", "b"), ("b", "c")] {
+        assert_eq!(story.next(&mut consumer, 1).await, taken);
+        let took = if taken == "a" { story.cancel(taken).await } else { story.remove(taken).await };
+        assert_eq!((took, story.leased().await), (Ok(1), 0));
+        // Whoever has room is served before this is answered.
+        story.publish("d:1").await;
+        assert_eq!(story.leased().await, 0, "{next} waits");
+        assert_eq!(story.settle(taken, Outcome::Ack).await, Err(Refusal::StaleReceipt));
+        story.until_leased(1).await;
+    }
+    assert_eq!(story.next(&mut consumer, 1).await, "c");
+}
+
 /// What is kept may be done once more.
 pub async fn what_is_kept_may_go_back<F: Fixture>(fixture: F) {
     let story = with_history(fixture, |_| ()).await;
@@ -87,4 +105,99 @@ pub async fn what_is_kept_may_go_back<F: Fixture>(fixture: F) {
     let select = crate::api::Select::Id("a".to_owned());
     assert_eq!(story.engine().replay("past", select, None).await, Ok(1));
     assert_eq!((story.lease(1).await, story.left_in("past").await), ("a".to_owned(), String::new()));
+}
+
+/// What is remembered of the attempts at a message that did not end it: how each ended, its exit code, error and output.
+async fn attempts<F: Fixture>(story: &Story<F>, queue: &str, id: &str) -> Vec<String> {
+    let found = story.engine().message(queue, id).await.expect("it is there");
+    let all = found.message.attempts.iter().flat_map(|attempts| attempts.iter());
+    let shown = all.map(|attempt| {
+        let Report { exit_code, error, output } = &attempt.report;
+        let begun = if attempt.started.is_some() { "begun, " } else { "" };
+        let code = exit_code.map_or_else(String::new, |code| format!(" {code}"));
+        let text = |text: &Option<Box<str>>| text.clone().unwrap_or_default();
+        format!("{begun}{}{code}: {}: {}", attempt.ending.word(), text(error), text(output))
+    });
+    shown.collect()
+}
+
+/// Every attempt at a message with a history is remembered with what was said of it, also once it is over and when it is done again.
+pub async fn each_attempt_is_remembered<F: Fixture>(fixture: F) {
+    let mut story = with_history(fixture, |s| s.delivery_limit = 4).await;
+    let said = |code| Report { exit_code: Some(code), error: None, output: Some("half of it".into()) };
+    story.publish("a:5,id=a").await;
+    story.lease(1).await;
+    story.finish("a", Outcome::Nack { delay_ms: None }, said(1)).await.expect("it ends");
+    story.lease(1).await;
+    story.finish("a", Outcome::Release, said(2)).await.expect("it ends");
+    story.lease_for(1, Some(1_000)).await;
+    story.advance(1_000).await;
+    let mut expected = vec![
+        "begun, failed 1: negatively acknowledged: half of it".to_owned(),
+        "begun, timeout: the lease ran out: ".to_owned(),
+    ];
+    for end in ENDS {
+        assert_eq!(attempts(&story, "q", "a").await, expected);
+        story.again(end).await;
+    }
+    story.lease(1).await;
+    story.finish("a", Outcome::Reject, said(3)).await.expect("it ends");
+    for end in ENDS {
+        assert_eq!(record(&story, "a").await.report.exit_code, Some(3));
+        assert_eq!(attempts(&story, "past", "a").await, expected);
+        story.again(end).await;
+    }
+    let select = crate::api::Select::Id("a".to_owned());
+    assert_eq!(story.engine().replay("past", select, None).await, Ok(1));
+    expected.push("begun, failed 3: rejected: half of it".to_owned());
+    for end in ENDS {
+        assert_eq!(attempts(&story, "q", "a").await, expected);
+        story.again(end).await;
+    }
+}
+
+/// Without a history an attempt is remembered if something was reported of it: also the one of which the message dies.
+pub async fn without_a_history_attempts_are_remembered_of_which_something_was_reported<F: Fixture>(
+    fixture: F,
+) {
+    let mut story = Story::of(fixture, settings(|_| ())).await;
+    story.publish("a:5,id=a b:4,id=b").await;
+    for report in [Report::default(), Report::of_error("crash")] {
+        story.lease(1).await;
+        story.finish("a", Outcome::Nack { delay_ms: None }, report).await.expect("it ends");
+    }
+    assert_eq!(attempts(&story, "q", "a").await, ["failed: crash: "]);
+    story.lease(2).await;
+    let report = Report { exit_code: Some(3), ..Report::default() };
+    story.finish("a", Outcome::Reject, report).await.expect("it ends");
+    story.reject("b").await;
+    for end in ENDS {
+        assert_eq!(attempts(&story, "q", "a").await, ["failed: crash: ", "failed 3: rejected: "]);
+        assert_eq!(attempts(&story, "q", "b").await, [""; 0]);
+        story.again(end).await;
+    }
+    assert_eq!(story.replay("a", None).await, Ok(1));
+    assert_eq!(attempts(&story, "q", "a").await.len(), 2);
+}
+
+/// A message that fails again and again remembers the last attempts.
+pub async fn the_last_attempts_are_remembered<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|_| ())).await;
+    story.publish("a:5,id=a").await;
+    let fail = async |code: i32, bytes: usize| {
+        story.lease(1).await;
+        let output = Some("x".repeat(bytes).into());
+        let report = Report { exit_code: Some(code), error: None, output };
+        story.finish("a", Outcome::Nack { delay_ms: None }, report).await.expect("it ends");
+        let found = story.engine().message("q", "a").await.expect("it is there").message.attempts;
+        let codes = found.iter().flat_map(|attempts| attempts.iter());
+        codes.map(|attempt| attempt.report.exit_code.expect("it was said")).collect::<Vec<i32>>()
+    };
+    for code in 0..10 {
+        let first = (code + 1 - ATTEMPTS_MAX as i32).max(0);
+        assert_eq!(fail(code, 10).await, (first..=code).collect::<Vec<i32>>());
+    }
+    assert_eq!(fail(10, 30_000).await, [3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(fail(11, 30_000).await, [4, 5, 6, 7, 8, 9, 10, 11]);
+    assert_eq!(fail(12, 30_000).await, [11, 12]);
 }

@@ -2,11 +2,11 @@
 
 use overtake_api::schema::PrioritySchema;
 use overtake_engine::BrowsedMessage;
-use overtake_lane::{Death, Ending, Given, MessageView, Record, Report, Status};
+use overtake_lane::{Attempt, Death, Ending, Given, MessageView, Record, Report, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::rfc3339;
+use crate::answer::{AttemptOut, rfc3339};
 use crate::held::{HolderOut, ProgressOut};
 
 /// Behind the sequence of what is in a history and has no id of its own: in the queue another one may be called so.
@@ -139,6 +139,10 @@ pub(crate) struct Execution {
     /// Executions ahead of it; only when it was asked for alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
+    /// The attempts before, which did not end it, the oldest first: at most the last 8; only when it was asked for alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    past_attempts: Vec<AttemptOut>,
 }
 
 impl Execution {
@@ -155,16 +159,20 @@ impl Execution {
                 death.map_or(ExecutionStatus::Failed, |death: &Death| death.reason.ending().into())
             }
         };
+        let last = death.and_then(|death| last_attempt(view, death)).map(|attempt| attempt.report.clone());
+        let Report { exit_code, error, output } = last.unwrap_or_default();
         Self {
             execution_id: view.id.clone(),
             status,
+            exit_code,
+            output: output.map(Into::into),
             attempts: view.count,
             queued_at: rfc3339(view.since),
             due_at: view.due.map(rfc3339),
             started_at: view.work.filter(|_| is_running).map(|work| rfc3339(work.started)),
             finished_at: death.map(|death| rfc3339(death.at)),
             cancel_asked: view.work.is_some_and(|work| is_running && work.is_cancelled),
-            error: death.map(|death| death.reason.error().to_owned()),
+            error: error.map(Into::into).or_else(|| death.map(|death| death.reason.error().to_owned())),
             position: browsed.position,
             ..Self::said(browsed)
         }
@@ -210,7 +218,19 @@ impl Execution {
             error: None,
             output: None,
             position: None,
+            past_attempts: Vec::new(),
         }
+    }
+
+    /// The same, with the attempts before.
+    pub(super) fn with_past_attempts(self, browsed: &BrowsedMessage) -> Self {
+        let view = &browsed.message;
+        let death = view.death().filter(|_| view.status == Status::Dead);
+        let mut past_attempts = AttemptOut::all(view, true);
+        if death.is_some_and(|death| last_attempt(view, death).is_some()) {
+            past_attempts.pop();
+        }
+        Self { past_attempts, ..self }
     }
 
     /// The same, cancelled while it waited, where no history keeps it.
@@ -225,10 +245,26 @@ impl Execution {
         }
     }
 
+    /// What an execution that is not finished does, as a verb with what belongs to it.
+    pub(super) fn doing(&self) -> String {
+        match (self.status, self.past_attempts.last(), &self.due_at) {
+            (ExecutionStatus::Running, ..) => "runs".to_owned(),
+            (_, Some(last), Some(due)) => format!("failed ({last}) and is tried again at {due}"),
+            (_, None, Some(due)) => format!("waits until {due}"),
+            (_, Some(last), None) => format!("failed ({last}) and waits to be tried again"),
+            (_, None, None) => "waits".to_owned(),
+        }
+    }
+
     /// Whether it waits or runs.
     pub(super) fn is_pending(&self) -> bool {
         self.status.standing().is_some()
     }
+}
+
+/// The attempt of which a message died that is a dead letter in its own queue, if it is remembered.
+fn last_attempt<'v>(view: &'v MessageView, death: &Death) -> Option<&'v Attempt> {
+    view.attempts.as_ref()?.iter().next_back().filter(|attempt| attempt.finished == death.at)
 }
 
 /// What a message of a history is called among executions.

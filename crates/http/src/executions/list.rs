@@ -124,13 +124,15 @@ impl Executions {
 
     /// One execution that is in the queue.
     pub(super) async fn in_queue(&self, id: &str) -> Result<Option<Execution>, Problem> {
-        Ok(there(self.desk.message(&self.queue, id).await)?.as_ref().map(Execution::in_queue))
+        let found = there(self.desk.message(&self.queue, id).await)?;
+        Ok(found.map(|found| Execution::in_queue(&found).with_past_attempts(&found)))
     }
 
     /// One execution that is in the history.
     pub(super) async fn in_history(&self, id: &str) -> Result<Option<Execution>, Problem> {
         let (Some(history), Some(id)) = (&self.history, id_in_history(id)) else { return Ok(None) };
-        Ok(there(self.desk.message(history, id).await)?.as_ref().map(Execution::in_history))
+        let found = there(self.desk.message(history, id).await)?;
+        Ok(found.map(|found| Execution::in_history(&found).with_past_attempts(&found)))
     }
 }
 

@@ -133,14 +133,14 @@ async fn cancel_execution(executions: Executions, MessageId(id): MessageId) -> A
 )]
 async fn retry_execution(executions: Executions, MessageId(id): MessageId) -> Answer {
     let there = executions.in_queue(&id).await?;
-    if there.as_ref().is_some_and(Execution::is_pending) {
+    if let Some(pending) = there.as_ref().filter(|there| there.is_pending()) {
         return Err(Problem::new(
             StatusCode::CONFLICT,
             "execution-pending",
             "the execution is not finished",
             "wait until it is over, or cancel it first",
         )
-        .detail(format!("`{id}` waits or runs, and is done anyway")));
+        .detail(format!("`{id}` {}, and is done anyway", pending.doing())));
     }
     let from_history = executions.history.as_ref().map(|history| (history, item::id_in_history(&id)));
     let (from, select) = match (there, from_history) {

@@ -185,6 +185,70 @@ async fn an_execution_is_cancelled_and_done_again() {
     assert_eq!(works.list("").await, "a running, b completed of 2");
 }
 
+/// What failed and waits for its next attempt says how each attempt ended; so does what is over, and what is done again.
+#[tokio::test]
+async fn each_attempt_is_shown() {
+    let works = Works::new().await;
+    works.0.ask("PATCH", "/v1/queues/executions", r#"{"delivery_limit":3}"#).await.expect(200);
+    works.submit_all("a").await;
+    let report = |code: u32| json!({"exit_code": code, "error": format!("exit {code}"), "output": "oh"});
+    works.work(json!({"how": "nack", "delay_ms": 0, "report": report(1)})).await;
+    works.work(json!({"how": "nack", "delay_ms": 60_000, "report": report(2)})).await;
+    let codes = |execution: &Value| {
+        let all = execution["past_attempts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        all.iter().map(|one| one["exit_code"].as_u64().expect("a number")).collect::<Vec<u64>>()
+    };
+    let waits = works.get("/a").await.expect(200).json;
+    assert_eq!(
+        (&waits["status"], &waits["attempts"], codes(&waits)),
+        (&json!("delayed"), &json!(2), vec![1, 2])
+    );
+    let last = &waits["past_attempts"][1];
+    assert_eq!(
+        (&last["ending"], &last["error"], &last["output"]),
+        (&json!("failed"), &json!("exit 2"), &json!("oh"))
+    );
+    assert!(last["started_at"].is_string() && last["finished_at"].is_string(), "{last}");
+    let refused = works.post("/a/retry").await;
+    assert_eq!(refused.code(), "409 execution-pending");
+    assert!(refused.text.contains("`a` failed (exit 2) and is tried again at 2"), "{}", refused.text);
+    let page = works.get("").await.expect(200).json;
+    assert_eq!(page["executions"][0]["past_attempts"], Value::Null, "a page of many does not say it");
+    let message = works.0.get("/v1/queues/executions/messages/a").await.expect(200).json;
+    assert_eq!(codes(&message), [1, 2]);
+
+    works.submit_all("b").await;
+    for code in 1..=3 {
+        works.work(json!({"how": "nack", "delay_ms": 0, "report": report(code)})).await;
+    }
+    let over = works.get("/b").await.expect(200).json;
+    assert_eq!(
+        (&over["status"], &over["exit_code"], codes(&over)),
+        (&json!("failed"), &json!(3), vec![1, 2])
+    );
+    let again = works.post("/b/retry").await.expect(200).json;
+    assert_eq!((&again["status"], codes(&again)), (&json!("queued"), vec![1, 2, 3]));
+}
+
+/// A dead letter that its own queue keeps, without a history, says how its last attempt ended, and once only.
+#[tokio::test]
+async fn without_a_history_the_last_attempt_is_shown() {
+    let works = Works::new().await;
+    works.0.ask("PATCH", "/v1/queues/executions", r#"{"history":null,"delivery_limit":2}"#).await.expect(200);
+    works.submit_all("a").await;
+    for code in [1, 2] {
+        works
+            .work(json!({"how": "nack", "delay_ms": 0, "report": {"exit_code": code, "output": "oh"}}))
+            .await;
+    }
+    let over = works.get("/a").await.expect(200).json;
+    assert_eq!(
+        (&over["status"], &over["exit_code"], &over["output"]),
+        (&json!("failed"), &json!(2), &json!("oh"))
+    );
+    assert_eq!(over["past_attempts"].as_array().map(Vec::len), Some(1), "{over}");
+}
+
 #[tokio::test]
 async fn one_without_an_id_of_its_own_is_never_taken_for_another() {
     let works = Works::new().await;

@@ -10,6 +10,7 @@ use crate::fact::Fact;
 use crate::ids::Time;
 use crate::message::{Message, Settled, State};
 use crate::priority::{Given, Original, Priority};
+use crate::record::Attempts;
 use crate::refusal::Refusal;
 
 impl Queue {
@@ -22,11 +23,34 @@ impl Queue {
     }
 
     /// The message stays here as a dead letter. It does not expire any more.
-    pub(crate) fn bury(&mut self, slot: Slot, deaths: Arc<Deaths>, step: &mut Step) {
+    pub(crate) fn bury(
+        &mut self,
+        slot: Slot,
+        deaths: Arc<Deaths>,
+        attempts: Option<Arc<Attempts>>,
+        step: &mut Step,
+    ) {
         let Message { seq, count, .. } = self.entries[slot].message;
         self.lanes.lane_mut(self.entries[slot].lane).stats.dead_lettered += 1;
-        step.facts.push(Fact::Died { queue: self.id, seq, count, deaths: deaths.clone() });
+        step.facts.push(Fact::Died {
+            queue: self.id,
+            seq,
+            count,
+            deaths: deaths.clone(),
+            attempts: attempts.clone(),
+        });
+        self.set_attempts(slot, attempts);
         self.lay_out(slot, Some(deaths));
+    }
+
+    /// These are its attempts from now on. `None`: those that it has.
+    pub(crate) fn set_attempts(&mut self, slot: Slot, attempts: Option<Arc<Attempts>>) {
+        if attempts.is_some() {
+            let message = &mut self.entries[slot].message;
+            let before = message.history_size();
+            message.extras.get_or_insert_default().attempts = attempts;
+            self.history_bytes = self.history_bytes - before + message.history_size();
+        }
     }
 
     /// Out of the lanes, dead. Without a history it is still to be decided what becomes of it, in the same step.

@@ -15,7 +15,7 @@ use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
 use crate::pushes::Pushes;
 use crate::rate::Bucket;
-use crate::record::Work;
+use crate::record::{Report, Work};
 use crate::refusal::Refusal;
 use crate::roster::{Kind, Terms};
 
@@ -259,6 +259,20 @@ impl Queue {
         }
     }
 
+    /// The lease of a message and who holds it, if that is somebody who is still there.
+    pub(crate) fn held_by_consumer(&self, slot: Slot) -> Option<(LeaseId, ConsumerId)> {
+        let entry = &self.entries[slot];
+        let State::Leased { lease, .. } = entry.message.state else { return None };
+        entry.holder().map(|consumer| (lease, consumer))
+    }
+
+    /// What was held so was taken from its holder, who does not know.
+    pub(crate) fn withdraw(&mut self, held: Option<(LeaseId, ConsumerId)>) {
+        if let Some((lease, consumer)) = held {
+            self.roster.withdrawn(lease, consumer);
+        }
+    }
+
     /// Lengthens a pull's lease. One of a consumer that stays has no end of its own.
     ///
     /// # Errors
@@ -306,17 +320,18 @@ impl Queue {
         true
     }
 
-    /// Ends a lease without settling its message. An attempt waits `delay_ms`, or the queue's backoff where that is `None`; a release
-    /// waits for nothing and is not counted. A message of another broker's queue is returned to that broker. Returns how the message
-    /// ends instead, if it does.
+    /// Ends a lease without settling its message. An attempt waits as the end of the lease says, or for the queue's backoff, and is
+    /// remembered if there is `room` for it in the store, bytes, of which it then takes its part; a release waits for nothing and is not
+    /// counted. A message of another broker's queue is returned to that broker. Returns how the message ends instead, if it does.
     pub(crate) fn put_back(
         &mut self,
         now: Time,
         slot: Slot,
-        why: PutBack,
-        delay_ms: Option<u64>,
+        end: &LeaseEnd<'_>,
+        room: &mut u64,
         step: &mut Step,
     ) -> Option<End> {
+        let LeaseEnd { why, delay_ms, report } = *end;
         if self.is_remote() {
             self.hand_back(slot, why, step);
             return None;
@@ -341,10 +356,16 @@ impl Queue {
         } else {
             (count.saturating_sub(1), 0)
         };
+        let attempts = if why.is_attempt() {
+            self.entries[slot].message.attempts_after(why.ending(), now, report, why.error(), room)
+        } else {
+            None
+        };
         self.entries[slot].message.count = count;
         let due = (wait_ms > 0).then(|| now.after(wait_ms));
+        self.set_attempts(slot, attempts.clone());
         self.wait(slot, due);
-        step.facts.push(Fact::PutBack { queue: self.id, seq, count, due });
+        step.facts.push(Fact::PutBack { queue: self.id, seq, count, due, attempts });
         None
     }
 
@@ -381,6 +402,7 @@ impl Queue {
         &mut self,
         now: Time,
         seats: &BTreeMap<ConsumerId, Seat>,
+        room: &mut u64,
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
         self.wake_runs(now);
@@ -399,12 +421,12 @@ impl Queue {
                         step.effects.push(Effect::TimedOut { consumer, session, receipt });
                         self.roster.stop(consumer);
                     }
-                    self.put_back(now, slot, PutBack::Expired, None, step)
+                    self.put_back(now, slot, &LeaseEnd::of(PutBack::Expired), room, step)
                 }
                 _ if expires <= now => self.expire(slot, step),
                 State::Delayed { .. } => {
                     self.wait(slot, None);
-                    step.facts.push(Fact::PutBack { queue: self.id, seq, count, due: None });
+                    step.facts.push(Fact::PutBack { queue: self.id, seq, count, due: None, attempts: None });
                     None
                 }
                 State::Ready | State::Dead => None,
@@ -437,7 +459,7 @@ impl Queue {
                 State::Delayed { due } => {
                     let due = Some(earlier(due));
                     self.wait(slot, due);
-                    step.facts.push(Fact::PutBack { queue: self.id, seq, count, due });
+                    step.facts.push(Fact::PutBack { queue: self.id, seq, count, due, attempts: None });
                 }
                 State::Ready | State::Dead => unreachable!("it is neither leased nor delayed"),
             }
@@ -461,6 +483,7 @@ impl Queue {
         now: Time,
         consumer: ConsumerId,
         most: usize,
+        room: &mut u64,
         step: &mut Step,
     ) -> (usize, Vec<(Seq, End)>) {
         let held = self.roster.get(consumer).map(|taker| taker.kind.held()).unwrap_or_default();
@@ -468,10 +491,29 @@ impl Queue {
         let (count, mut dying) = (held.len(), Vec::new());
         for slot in held {
             let seq = self.entries[slot].message.seq;
-            let death = self.put_back(now, slot, PutBack::Lost, None, step);
+            let death = self.put_back(now, slot, &LeaseEnd::of(PutBack::Lost), room, step);
             dying.extend(death.map(|end| (seq, end)));
         }
         (count, dying)
+    }
+}
+
+/// How a lease ends without settling its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeaseEnd<'a> {
+    /// Why.
+    pub(crate) why: PutBack,
+    /// For how long the message then waits, ms; `None`: for the queue's backoff.
+    pub(crate) delay_ms: Option<u64>,
+    /// What its holder said of the work.
+    pub(crate) report: &'a Report,
+}
+
+impl LeaseEnd<'static> {
+    /// One of which nothing else is said.
+    pub(crate) fn of(why: PutBack) -> Self {
+        const NOTHING: &Report = &Report { exit_code: None, error: None, output: None };
+        Self { why, delay_ms: None, report: NOTHING }
     }
 }
 

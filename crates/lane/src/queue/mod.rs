@@ -36,6 +36,7 @@ use crate::settings::{LastValue, Settings};
 use rewrite::Rewrite;
 
 pub(crate) use handed::Handed;
+pub(crate) use lease::LeaseEnd;
 pub(crate) use publish::{Admission, Admitted, Copied};
 
 /// What a record says of a queue.

@@ -40,8 +40,9 @@ pub(crate) struct Taker {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// A consumer that acknowledges.
-    Stays { window: u32, urgent: Option<UrgentCredit>, held: List },
+    /// A consumer that acknowledges. So many messages were taken from it while it held them: until it answers for one, that takes its
+    /// place in the window.
+    Stays { window: u32, urgent: Option<UrgentCredit>, held: List, withdrawn: u32 },
     /// A consumer whose messages are settled as they are given; so many it has not read.
     Keeps { window: u32, unread: u32 },
     /// A pull.
@@ -57,6 +58,12 @@ impl Kind {
             Self::Stays { held, .. } | Self::Holds { held } | Self::Pulls(Pulling { held, .. }) => *held,
             Self::Keeps { .. } => List::default(),
         }
+    }
+
+    /// How much of a window it takes.
+    pub(super) fn occupies(&self) -> u32 {
+        let withdrawn = if let Self::Stays { withdrawn, .. } = self { *withdrawn } else { 0 };
+        self.held().len() + withdrawn
     }
 
     /// Where messages stand that are leased to it until it is gone.
@@ -86,9 +93,9 @@ impl Taker {
     pub(super) fn room(&self, most: u32, shares: &BTreeMap<WindowId, Share>) -> Room {
         match &self.kind {
             _ if self.is_benched || self.is_stopped || self.is_held_back => Room::None,
-            Kind::Stays { window, urgent, held } => {
+            Kind::Stays { window, urgent, .. } => {
                 let has_room = |extra: u32| {
-                    held.len() < most.min(*window).saturating_add(extra)
+                    self.kind.occupies() < most.min(*window).saturating_add(extra)
                         && self.shared.is_none_or(|id| shares[&id].has_room(extra))
                 };
                 match urgent {

@@ -98,12 +98,13 @@ impl Roster {
         let terms = taker.kind.terms(settings);
         let stays = |max: u32, choice: LaneChoice| Want { max, max_bytes: 0, terms, choice };
         let (want, extra) = match &taker.kind {
-            Kind::Stays { window, urgent, held } => {
+            Kind::Stays { window, urgent, .. } => {
                 let urgent = urgent.filter(|_| taker.stands.0 == Room::Urgent);
                 let extra = urgent.map_or(0, |urgent| urgent.extra);
                 let at_least =
                     urgent.map(|urgent| LaneChoice { at_least: urgent.at, ..LaneChoice::default() });
-                let room = self.most_held().min(*window).saturating_add(extra).saturating_sub(held.len());
+                let room =
+                    self.most_held().min(*window).saturating_add(extra).saturating_sub(taker.kind.occupies());
                 (stays(room, at_least.unwrap_or_default()), extra)
             }
             Kind::Keeps { window, unread } => (stays(window - unread, LaneChoice::default()), 0),

@@ -4,7 +4,7 @@ import { Empty, Facts, Holder, ProblemBox, Segments, Title, When } from './commo
 import { ask } from './dialog.js';
 import { count, duration, exact, plural } from './format.js';
 import { classes, html, useState } from './lib.js';
-import { Output } from './message.js';
+import { Output, PastAttempts } from './message.js';
 import { priorities } from './priority.js';
 import { attempt } from './queue-actions.js';
 import { go, href, setQuery } from './route.js';
@@ -108,7 +108,7 @@ function One({ id, query, reload, tail }) {
       one.key && ['Key', one.key],
       one.exit_code !== undefined && one.exit_code !== null && ['Exit code', one.exit_code],
       one.error && ['Error', one.error],
-    ]} /></section></section>`;
+    ]} /></section><${PastAttempts} of=${one.past_attempts} /></section>`;
 }
 
 async function reprioritise(query, one, done) {

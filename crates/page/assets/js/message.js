@@ -34,6 +34,7 @@ export function Detail({ vhost, name, settings, may, id, lane, close, done }) {
     <${Body} message=${message} />
     ${message.progress && html`<${Output} title="Output so far" text=${message.progress.output} live />`}
     ${message.record && html`<${RecordOf} record=${message.record} />`}
+    <${PastAttempts} of=${message.past_attempts} />
     <section><h3>Properties</h3><${Facts} rows of=${[
       ['Priority', `${message.priority}${message.lane !== String(message.priority) ? `, lane ${message.lane}` : ''}`],
       ['Published', html`<${When} at=${message.published_at} />`],
@@ -189,6 +190,14 @@ export function RecordOf({ record }) {
       record.error && ['Error', record.error],
     ]} /></section>
     ${record.output && html`<${Output} title="Output" text=${record.output} />`}`;
+}
+
+// The attempts that did not end the work, the last first.
+export function PastAttempts({ of }) {
+  if (!of?.length) return null;
+  return html`<section><h3>Earlier attempts</h3><ul class="story">${[...of].reverse().map((one) => html`<li class="bad">
+    <span>${[one.ending, one.exit_code !== undefined && `exit code ${one.exit_code}`, one.error].filter(Boolean).join(', ')}</span><${When} at=${one.finished_at} />
+    ${one.output && html`<pre class="output" tabindex="0">${one.output}</pre>`}</li>`)}</ul></section>`;
 }
 
 // Which trace it belongs to (W3C Trace Context).

@@ -245,7 +245,7 @@ function AllActions({ vhost, name, settings, may, status, query, filtered, numbe
   const cancel = async () => {
     const sure = await ask({
       title: `Cancel ${which}?`,
-      text: status === 'leased' ? 'Whoever leased one over HTTP is told, and ends. What a consumer over AMQP holds is removed at once: the consumer is not told, may still be at work on it, and gets its next message.' : 'They end at once, as cancelled.',
+      text: status === 'leased' ? 'Whoever leased one over HTTP is told, and ends. What a consumer over AMQP holds is removed at once: the consumer is not told, may still be at work on it, and gets no other message in its place until it settles it.' : 'They end at once, as cancelled.',
       way: settings.history ? `They are in ${settings.history} then, and can be retried from there.` : 'Nobody can take this back: the queue has no history.',
       verb: 'Cancel them',
       danger: true,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, Death, DeathReason, Deaths, Definition, Destination, Ending, ExchangeKind, Extras, HashOn,
-    HeaderValue, HeadersMatch, Message, Original, Place, PolicyValue, Priority, Record, Report, Route, State,
-    VhostSettings, Work,
+    ATTEMPTS_MAX, Attempt, Attempts, Binding, Death, DeathReason, Deaths, Definition, Destination, Ending,
+    ExchangeKind, Extras, HashOn, HeaderValue, HeadersMatch, Message, Original, Place, PolicyValue, Priority,
+    Record, Report, Route, State, VhostSettings, Work,
 };
 use proptest::prelude::*;
 
@@ -66,19 +66,30 @@ fn work() -> impl Strategy<Value = Work> {
     })
 }
 
-fn record() -> impl Strategy<Value = Arc<Record>> {
-    let endings = prop_oneof![
-        Just(Ending::Completed),
-        Just(Ending::Failed),
-        Just(Ending::Timeout),
-        Just(Ending::Cancelled)
-    ];
+fn endings() -> impl Strategy<Value = Ending> {
+    prop_oneof![Just(Ending::Completed), Just(Ending::Failed), Just(Ending::Timeout), Just(Ending::Cancelled)]
+}
+
+fn report() -> impl Strategy<Value = Report> {
     let said = || prop::option::of("\\PC{0,9}");
-    let report = (prop::option::of(any::<i32>()), said(), said()).prop_map(|(exit_code, error, output)| {
-        Report { exit_code, error: error.map(Into::into), output: output.map(Into::into) }
+    (prop::option::of(any::<i32>()), said(), said()).prop_map(|(exit_code, error, output)| Report {
+        exit_code,
+        error: error.map(Into::into),
+        output: output.map(Into::into),
+    })
+}
+
+fn attempts() -> impl Strategy<Value = Arc<Attempts>> {
+    let one = (endings(), time(), any::<u64>(), report()).prop_map(|(ending, started, finished, report)| {
+        Attempt { ending, started: started.some(), finished: Time(finished), report }
     });
+    prop::collection::vec(one, 1..=ATTEMPTS_MAX)
+        .prop_map(|list| Arc::new(Attempts::new(list).expect("few and short")))
+}
+
+fn record() -> impl Strategy<Value = Arc<Record>> {
     let times = (any::<u64>(), time(), any::<u64>());
-    (endings, "\\PC{0,9}", "\\PC{0,9}", times, any::<u32>(), report).prop_map(
+    (endings(), "\\PC{0,9}", "\\PC{0,9}", times, any::<u32>(), report()).prop_map(
         |(ending, queue, lane, (queued, started, finished), attempts, report)| {
             Arc::new(Record {
                 ending,
@@ -104,9 +115,11 @@ fn messages() -> impl Strategy<Value = Message> {
     ];
     let texts = (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"));
     let going_on = prop::option::of(work().prop_map(Box::new));
-    let extras = (texts, prop::option::of(deaths()), going_on, prop::option::of(record())).prop_map(
-        |((id, key), deaths, work, record)| {
-            let extras = Extras { id: id.map(Into::into), key: key.map(Into::into), deaths, work, record };
+    let made = prop::option::of(attempts());
+    let extras = (texts, prop::option::of(deaths()), going_on, prop::option::of(record()), made).prop_map(
+        |((id, key), deaths, work, record, attempts)| {
+            let (id, key) = (id.map(Into::into), key.map(Into::into));
+            let extras = Extras { id, key, deaths, work, record, attempts };
             (extras != Extras::default()).then(|| Box::new(extras))
         },
     );
@@ -256,12 +269,15 @@ fn facts() -> impl Strategy<Value = Fact> {
                 Fact::Leased { queue, seq, lease: LeaseId(lease), deadline, count, work }
             }
         ),
-        (queue(), seq(), any::<u32>(), time()).prop_map(|(queue, seq, count, due)| Fact::PutBack {
-            queue,
-            seq,
-            count,
-            due: due.some()
-        }),
+        (queue(), seq(), any::<u32>(), time(), prop::option::of(attempts())).prop_map(
+            |(queue, seq, count, due, attempts)| Fact::PutBack {
+                queue,
+                seq,
+                count,
+                due: due.some(),
+                attempts
+            }
+        ),
         (queue(), seq(), any::<i32>(), originals()).prop_map(|(queue, seq, priority, original)| {
             Fact::Reprioritised { queue, seq, priority: Priority(priority), original }
         }),
@@ -270,12 +286,9 @@ fn facts() -> impl Strategy<Value = Fact> {
             seq,
             how: SETTLED[how]
         }),
-        (queue(), seq(), any::<u32>(), deaths()).prop_map(|(queue, seq, count, deaths)| Fact::Died {
-            queue,
-            seq,
-            count,
-            deaths
-        }),
+        (queue(), seq(), any::<u32>(), deaths(), prop::option::of(attempts())).prop_map(
+            |(queue, seq, count, deaths, attempts)| Fact::Died { queue, seq, count, deaths, attempts }
+        ),
         (queue(), seq(), any::<i32>(), originals(), time()).prop_map(
             |(queue, seq, priority, original, expires)| Fact::Replayed {
                 queue,

@@ -4,20 +4,20 @@
 //! that fails without one has found a change of the format by accident.
 
 use std::path::PathBuf;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use overtake_lane::{
-    ApplyTo, Binding, Definition, Destination, ExchangeKind, ExchangeSettings, Fact, HashOn, HeaderValue,
-    HeadersMatch, Identity, LeaseId, Located, Message, Ordinals, Original, Pattern, Policy, PolicyKind,
-    PolicyValue, Priority, Property, QueueId, Rewritten, RunId, RunRecord, Seq, Settings, Settled, State,
-    Time, VhostId, VhostSettings, Work,
+    ApplyTo, Attempt, Attempts, Binding, Definition, Destination, Ending, ExchangeKind, ExchangeSettings,
+    Extras, Fact, HashOn, HeaderValue, HeadersMatch, Identity, LeaseId, Located, Message, Ordinals, Original,
+    Pattern, Policy, PolicyKind, PolicyValue, Priority, Property, QueueId, Report, Rewritten, RunId,
+    RunRecord, Seq, Settings, Settled, State, Time, VhostId, VhostSettings, Work,
 };
 use overtake_store::record::{Content, Decoder, encode};
 use overtake_store::{Lsn, MemoryDisk, Segment, check};
 
 use crate::common;
 use crate::common::spilled::{
-    Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, rich_pair, segments, write,
+    Pair, QUEUE, STORE_ID, deaths, name, pair, read_all, record, rich_pair, segments, write,
 };
 use crate::common::{append, commit, journal, open, shown};
 
@@ -75,10 +75,10 @@ fn fixed_records() -> Vec<Record> {
                 is_cancelled: true,
             }),
         }),
-        alone(Fact::PutBack { queue, seq, count: 1, due: Some(Time(1_700_000_090_000)) }),
-        alone(Fact::PutBack { queue, seq, count: 2, due: None }),
+        alone(Fact::PutBack { queue, seq, count: 1, due: Some(Time(1_700_000_090_000)), attempts: None }),
+        alone(Fact::PutBack { queue, seq, count: 2, due: None, attempts: None }),
         alone(Fact::Reprioritised { queue, seq, priority: Priority(-7), original: Original::Number(-7) }),
-        alone(Fact::Died { queue, seq, count: 3, deaths: deaths() }),
+        alone(Fact::Died { queue, seq, count: 3, deaths: deaths(), attempts: None }),
         alone(Fact::Replayed {
             queue,
             seq,
@@ -152,7 +152,22 @@ fn fixed_records() -> Vec<Record> {
             (policy_removed(VhostId::DEFAULT), None),
         ],
         alone(Fact::VhostDeleted { vhost: VhostId(300) }),
+        vec![stored(tried(pair(301, b"tried").0), b"tried")],
+        alone(Fact::PutBack { queue, seq, count: 2, due: None, attempts: Some(attempts()) }),
+        alone(Fact::Died { queue, seq, count: 3, deaths: deaths(), attempts: Some(attempts()) }),
     ]
+}
+
+fn tried(message: Message) -> Message {
+    let extras = Extras { attempts: Some(attempts()), ..Extras::default() };
+    Message { extras: Some(Box::new(extras)), ..message }
+}
+
+fn attempts() -> Arc<Attempts> {
+    let last = record().attempt().expect("something was said of it");
+    let first =
+        Attempt { ending: Ending::Failed, started: None, finished: Time(7), report: Report::default() };
+    Arc::new(Attempts::new(vec![first, last]).expect("two"))
 }
 
 fn policy() -> Box<Policy> {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Weak};
 
 use overtake_engine::{Content, Failure};
 use overtake_lane::{
-    Death, DeathReason, Deaths, Letter, Marks, Message, Onward, PlaceNumber, QueueId, Record, Refusal, Route,
+    Attempts, Death, DeathReason, Deaths, Letter, Marks, Message, Onward, PlaceNumber, QueueId, Record,
+    Refusal, Route,
 };
 
 use super::House;
@@ -95,7 +96,7 @@ impl House {
             self.definitions.with(|broker| broker.onward_of(hosted.queue, &message, leaver.died, letter));
         let Some((onward, history)) = way else { return Ok(Fate::Gone) };
         let from = Provenance { queue: hosted.queue, place, number: leaver.number };
-        let load = Load { leaver, from, message, content };
+        let mut load = Load { leaver, from, message, content };
         let deaths = load.message.deaths().cloned();
         let recorded = match (history, &leaver.record) {
             (Some(history), Some(record)) => {
@@ -111,6 +112,11 @@ impl House {
             Some(_) => leaver.record.clone(),
             None => load.message.record().map(|record| Record::clone(record)),
         };
+        // A message that was never begun, and of which nothing is kept, has made no attempt.
+        let unkept = leaver.record.as_ref().filter(|record| recorded.is_none() && record.started.is_some());
+        if let Some(record) = unkept {
+            load.message.try_again(record);
+        }
         let fate = match onward {
             Onward::Gone => Fate::Gone,
             Onward::Stays => Fate::Stays,
@@ -139,9 +145,12 @@ impl House {
         hosted: &Hosted,
         place: PlaceNumber,
         leaver: &Leaver,
-        message: Message,
+        mut message: Message,
         content: Vec<u8>,
     ) -> Result<Fate, Failure> {
+        if let Some(record) = message.record().cloned() {
+            message.try_again(&record);
+        }
         let home = message
             .home()
             .and_then(|home| self.definitions.with(|broker| broker.id_of(hosted.vhost, home).ok()));
@@ -177,6 +186,7 @@ impl House {
             is_record,
             deaths,
             record,
+            attempts: message.attempts().map(|attempts| Attempts::clone(attempts)),
         };
         let admission = Admission {
             priority: message.priority,

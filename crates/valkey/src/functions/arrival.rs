@@ -1,6 +1,6 @@
 //! A message that left one place and comes to another: what it brings along.
 
-use overtake_lane::{Death, Deaths, PlaceNumber, QueueId, Record, Route, Time};
+use overtake_lane::{Attempt, Attempts, Death, Deaths, PlaceNumber, QueueId, Record, Report, Route, Time};
 use serde_json::{Value, json};
 
 use super::told::REASONS;
@@ -32,6 +32,8 @@ pub struct Arrival {
     pub deaths: Option<Deaths>,
     /// How the work on it went.
     pub record: Option<Record>,
+    /// The attempts at the work on it that did not end it.
+    pub attempts: Option<Attempts>,
 }
 
 impl Arrival {
@@ -44,6 +46,7 @@ impl Arrival {
             "is_record": self.is_record,
             "deaths": self.deaths.as_ref().map_or(Value::Bool(false), deaths),
             "record": self.record.as_ref().map_or(Value::Bool(false), record),
+            "attempts": self.attempts.as_ref().map_or(Value::Bool(false), attempts),
         })
         .to_string()
     }
@@ -71,17 +74,24 @@ fn route(route: &Route) -> Value {
 
 fn record(record: &Record) -> Value {
     let Record { ending, queue, lane, queued, started, finished, attempts, report } = record;
-    let said = |text: &Option<Box<str>>| text.as_deref().map_or(Value::Bool(false), Value::from);
-    json!([
-        ending.word(),
-        queue,
-        lane,
-        queued.0,
-        started.map_or(Value::Bool(false), |started| started.0.into()),
-        finished.0,
-        attempts,
-        report.exit_code.map_or(Value::Bool(false), Value::from),
-        said(&report.error),
-        said(&report.output),
-    ])
+    let [exit_code, error, output] = said(report);
+    let started = begun(*started);
+    json!([ending.word(), queue, lane, queued.0, started, finished.0, attempts, exit_code, error, output])
+}
+
+fn attempts(attempts: &Attempts) -> Value {
+    let attempt = |Attempt { ending, started, finished, report }: &Attempt| {
+        let [exit_code, error, output] = said(report);
+        json!([ending.word(), begun(*started), finished.0, exit_code, error, output])
+    };
+    attempts.iter().map(attempt).collect()
+}
+
+fn begun(started: Option<Time>) -> Value {
+    started.map_or(Value::Bool(false), |started| started.0.into())
+}
+
+fn said(Report { exit_code, error, output }: &Report) -> [Value; 3] {
+    let text = |text: &Option<Box<str>>| text.as_deref().map_or(Value::Bool(false), Value::from);
+    [exit_code.map_or(Value::Bool(false), Value::from), text(error), text(output)]
 }

@@ -37,8 +37,9 @@ function OUTCOMES.gone(p, _, m, why)
   if has_died(why) then count(p, lane_of(p, m[PRIORITY]), SETTLED[GONE_BY[why]], 1) end
 end
 
-function OUTCOMES.stays(p, key, m, why)
+function OUTCOMES.stays(p, key, m, why, record)
   if not why then return end
+  if record and record[5] then RECORDS.note(m, { record[1], record[5], record[6], record[8], record[9], record[10] }) end
   if has_died(why) then count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1) else m[STATE] = READY end
   p.messages[key] = m
   p.gone[key], p.emptied[key] = nil, nil
@@ -61,7 +62,7 @@ local function left(keys, args)
       redis.call('HDEL', p.base .. ':e', number)
       put(p, 'left', number, false)
       p.emptied[one[1]] = true
-      OUTCOMES[args[at + 1]](p, one[1], one[2], one[3])
+      OUTCOMES[args[at + 1]](p, one[1], one[2], one[3], one[5])
     end
   end
   return answer(p, {})

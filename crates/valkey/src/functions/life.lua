@@ -54,20 +54,11 @@ local function lay_out(p, key, m, deaths)
   attach(p, key, m)
 end
 
--- How the work on a message went, from now on its record: how it ended, queue, lane, when it was published, begun (or false) and over, how often it was begun, and what was said of
--- it: exit code, error, output, each or false.
-local function record_of(p, m, ending, report)
-  local exit_code, problem, output = false, false, false
-  if report then exit_code, problem, output = report[1], report[2], report[3] end
-  local lane = name_of(p, lane_of(p, m[PRIORITY]))
-  return { ending, p.settings.name, lane, m[SINCE], m[WORK] and m[WORK][1], p.now, m[COUNT], exit_code, problem, output }
-end
-
 -- The end of one that did not die: with a history it goes there, else it is gone.
 local function conclude(p, key, m, ending, how, report)
   if not p.settings.history then return settle(p, key, m, how) end
   count(p, lane_of(p, m[PRIORITY]), SETTLED[how], 1)
-  leave(p, key, m, false, record_of(p, m, ending, report), p.leavers)
+  leave(p, key, m, false, RECORDS.of(p, m, ending, report), p.leavers)
 end
 
 local ENDINGS = { rejected = 'failed', delivery_limit = 'failed', expired = 'timeout', timeout = 'timeout', maxlen = 'cancelled' }
@@ -91,15 +82,17 @@ local function die(p, key, m, reason, report, list)
   if s.history or to == 'leave' then
     local record
     if s.history then
-      record = record_of(p, m, ENDINGS[reason], report)
+      record = RECORDS.of(p, m, ENDINGS[reason], report)
       record[9] = record[9] or ERRORS[reason]
     end
     -- How it is counted is known when it is known what became of it.
     m[DEATHS] = another(p, m, reason)
+    if not record then RECORDS.attempt(p, m, ENDINGS[reason], report, ERRORS[reason]) end
     return leave(p, key, m, reason, record, list or p.leavers)
   end
   if to == 'drop' then return settle(p, key, m, GONE_BY[reason]) end
   count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
+  RECORDS.attempt(p, m, ENDINGS[reason], report, ERRORS[reason])
   lay_out(p, key, m, another(p, m, reason))
 end
 
@@ -130,7 +123,7 @@ end
 
 -- Ends a lease without settling. A failure waits `delay_ms`, or the queue's backoff where that is nil; a release waits for nothing and is no delivery. Answers how the message
 -- ends instead, if it does.
-local function put_back(p, key, m, why, delay_ms)
+local function put_back(p, key, m, why, delay_ms, report)
   if m[WORK] and m[WORK][3] then return 'cancelled' end
   if is_over(m[EXPIRES], p.now) then return expire(p, key, m) end
   if m[OUTDATED] then
@@ -144,6 +137,7 @@ local function put_back(p, key, m, why, delay_ms)
     m[COUNT] = math.max(m[COUNT] - 1, 0)
   else
     ms = delay_ms or backoff_ms(p, m[COUNT])
+    RECORDS.attempt(p, m, RECORDS.returns[why][1], report, RECORDS.returns[why][2])
   end
   wait(p, key, m, ms > 0 and p.now + ms or nil)
   return nil

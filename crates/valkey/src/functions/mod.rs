@@ -60,6 +60,7 @@ const SOURCE: &str = concat!(
     include_str!("producers.lua"),
     include_str!("stand.lua"),
     include_str!("attendance.lua"),
+    include_str!("records.lua"),
     include_str!("life.lua"),
     include_str!("publish.lua"),
     include_str!("lease.lua"),

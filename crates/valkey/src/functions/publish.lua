@@ -126,7 +126,7 @@ local function compose(p, m, state)
   local since = m.since or p.now
   return {
     m.priority, m.given, since, expiry(p, m, since), m.size, 0, state, due, 0,
-    m.id or false, m.key or false, false, false, m.deaths or false, m.record or false, false, false,
+    m.id or false, m.key or false, false, false, m.deaths or false, m.record or false, false, false, m.attempts or false,
   }
 end
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Death, DeathReason, Deaths, Ending, Extras, Head, LeaseId, Message, Original, Place, Priority, Record,
-    Refusal, Report, Route, Seq, State, Time, Work,
+    Attempt, Attempts, Death, DeathReason, Deaths, Ending, Extras, Head, LeaseId, Message, Original, Place,
+    Priority, Record, Refusal, Report, Route, Seq, State, Time, Work,
 };
 use redis::Value;
 
@@ -315,11 +315,14 @@ impl Stored {
             work,
             deaths,
             record,
-            ..,
+            later @ ..,
         ] = part.parts()?
         else {
             return Err(Malformed);
         };
+        // A message that was stored before attempts were remembered has none.
+        let [_outdated, _prepared, attempts @ ..] = later else { return Err(Malformed) };
+        let attempts = attempts.first();
         let at = Part(at).time()?;
         let state = match Part(state).number()? {
             READY => State::Ready,
@@ -335,6 +338,7 @@ impl Stored {
             deaths: Part(deaths).some(|deaths| read_deaths(&deaths))?.map(Arc::new),
             work: Part(work).some(|work| read_work(&work))?.map(Box::new),
             record: Part(record).some(|record| read_record(&record))?.map(Arc::new),
+            attempts: attempts.map_or(Ok(None), |attempts| Part(attempts).some(read_attempts))?.map(Arc::new),
         };
         let message = Message {
             seq,
@@ -375,23 +379,43 @@ pub(super) fn read_record(part: &Part<'_>) -> Result<Record, Malformed> {
     else {
         return Err(Malformed);
     };
-    let endings = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
-    let word = Part(ending).text()?;
-    let said = |part| Part(part).some(|part| Ok(Box::<str>::from(part.text()?)));
     Ok(Record {
-        ending: endings.into_iter().find(|ending| ending.word() == word).ok_or(Malformed)?,
+        ending: read_ending(&Part(ending))?,
         queue: Part(queue).text()?.into(),
         lane: Part(lane).text()?.into(),
         queued: Part(queued).time()?,
         started: Part(started).some(Part::time)?,
         finished: Part(finished).time()?,
         attempts: Part(attempts).small()?,
-        report: Report {
-            exit_code: Part(exit_code).some(Part::small)?,
-            error: said(error)?,
-            output: said(output)?,
-        },
+        report: read_report(exit_code, error, output)?,
     })
+}
+
+fn read_attempts(part: Part<'_>) -> Result<Attempts, Malformed> {
+    let one = |part| {
+        let [ending, started, finished, exit_code, error, output] = Part(part).parts()? else {
+            return Err(Malformed);
+        };
+        Ok(Attempt {
+            ending: read_ending(&Part(ending))?,
+            started: Part(started).some(Part::time)?,
+            finished: Part(finished).time()?,
+            report: read_report(exit_code, error, output)?,
+        })
+    };
+    let all: Result<Vec<Attempt>, Malformed> = part.parts()?.iter().map(one).collect();
+    Attempts::new(all?).ok_or(Malformed)
+}
+
+fn read_ending(part: &Part<'_>) -> Result<Ending, Malformed> {
+    let endings = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+    let word = part.text()?;
+    endings.into_iter().find(|ending| ending.word() == word).ok_or(Malformed)
+}
+
+fn read_report(exit_code: &Value, error: &Value, output: &Value) -> Result<Report, Malformed> {
+    let said = |part| Part(part).some(|part| Ok(Box::<str>::from(part.text()?)));
+    Ok(Report { exit_code: Part(exit_code).some(Part::small)?, error: said(error)?, output: said(output)? })
 }
 
 fn read_deaths(part: &Part<'_>) -> Result<Deaths, Malformed> {

@@ -67,7 +67,7 @@ local function end_lease(p, key, m, how, delay_ms, report)
   end
   local why
   if ENDS[how] then
-    why = put_back(p, key, m, ENDS[how], delay_ms)
+    why = put_back(p, key, m, ENDS[how], delay_ms, report)
   else
     why = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
   end

@@ -3,8 +3,8 @@
 //! Nothing happens there by itself, so nobody has to say when it is asked.
 
 use overtake_lane::{
-    Command, DeadLetterTo, DeathReason, Deaths, Ending, Message, QueueId, Record, Route, Seq, Settings,
-    Status, Step,
+    Attempts, Command, DeadLetterTo, DeathReason, Deaths, Ending, Message, QueueId, Record, Route, Seq,
+    Settings, Status, Step,
 };
 use overtake_valkey::functions::{
     Admission, Admit, Arrival, Asked, Call, Configure, Declined, Fate, Leaver, Leaving, Left, Provenance,
@@ -95,6 +95,12 @@ impl Twin {
             Some(_) => leaver.record.clone(),
             None => message.record().map(|record| Record::clone(record)),
         };
+        let mut tried = leaver.clone();
+        if let Some(record) =
+            leaver.record.as_ref().filter(|record| recorded.is_none() && record.started.is_some())
+        {
+            tried.shown.stored.message.try_again(record);
+        }
         let fate = match self.target(reason) {
             None => Fate::Gone,
             Some(_) if is_spent(deaths) => Fate::Stays,
@@ -104,7 +110,7 @@ impl Twin {
             Some(target) => {
                 let (list, first) = (deaths.iter().cloned().collect(), deaths.first_at());
                 let deaths = Deaths::new(list, first, deaths.from().clone(), Route::by("", &*target));
-                if self.bring(&target, leaver, false, deaths, record) { Fate::Moved } else { Fate::Stays }
+                if self.bring(&target, &tried, false, deaths, record) { Fate::Moved } else { Fate::Stays }
             }
         };
         if fate == Fate::Stays && recorded.is_some() { Fate::Moved } else { fate }
@@ -158,6 +164,7 @@ impl Twin {
                 is_record,
                 deaths,
                 record,
+                attempts: message.attempts().map(|attempts| Attempts::clone(attempts)),
             })),
         };
         let admit = Admit { messages: vec![admission], tells: false };

@@ -67,8 +67,15 @@ fn a_dead_letter_that_nobody_has_carried_yet_comes_back_where_it_left() {
     let [leaver] = &leavers[..] else { panic!("one has left: {leavers:?}") };
     let deaths = leaver.shown.stored.message.deaths().cloned();
     let from = Provenance { queue: QueueId(1), place: 0, number: leaver.number };
-    let arrival =
-        Arrival { from, since: leaver.at, is_evicted: false, is_record: false, deaths, record: None };
+    let arrival = Arrival {
+        from,
+        since: leaver.at,
+        is_evicted: false,
+        is_record: false,
+        deaths,
+        record: None,
+        attempts: None,
+    };
     let mut messages = twin.admissions(&[publish(Given::Number(4), 10)]);
     messages[0].arrival = Some(Box::new(arrival));
     let admit = Admit { messages, tells: true };

@@ -46,6 +46,7 @@ pub fn rich_pair(seq: u64, content: &[u8]) -> Pair {
         deaths: Some(deaths()),
         work: None,
         record: Some(record()),
+        attempts: None,
     }));
     (message, content)
 }

@@ -1,0 +1,45 @@
+-- What is kept of the work on a message: of each attempt that did not end it, and of the last one.
+
+local RECORDS = {}
+
+do
+
+-- How the work on a message went, from now on its record: how it ended, queue, lane, when it was published, begun (or false) and over, how often it was begun, and what was said of
+-- it: exit code, error, output, each or false.
+function RECORDS.of(p, m, ending, report)
+  local exit_code, problem, output = false, false, false
+  if report then exit_code, problem, output = report[1], report[2], report[3] end
+  local lane = name_of(p, lane_of(p, m[PRIORITY]))
+  return { ending, p.settings.name, lane, m[SINCE], m[WORK] and m[WORK][1], p.now, m[COUNT], exit_code, problem, output }
+end
+
+-- Most attempts that a message remembers, and bytes of what is said of them in all.
+local ATTEMPTS_MAX, ATTEMPTS_BYTES_MAX = 8, 65536
+
+-- Remembers an attempt at the work on a message: how it ended, when it was begun (or false) and over, exit code, error, output, each or false. The oldest are forgotten where there
+-- are too many.
+function RECORDS.note(m, attempt)
+  local function bytes(one) return #(one[5] or '') + #(one[6] or '') end
+  local before, kept, room = m[ATTEMPTS] or {}, { attempt }, ATTEMPTS_BYTES_MAX - bytes(attempt)
+  for at = #before, math.max(1, #before - ATTEMPTS_MAX + 2), -1 do
+    room = room - bytes(before[at])
+    if room < 0 then break end
+    table.insert(kept, 1, before[at])
+  end
+  m[ATTEMPTS] = kept
+end
+
+-- Remembers the attempt that ends now, unless neither anything was said of it nor is known when it was begun.
+function RECORDS.attempt(p, m, ending, report, problem)
+  local exit_code, said, output = false, false, false
+  if report then exit_code, said, output = report[1], report[2], report[3] end
+  local begun = m[WORK] and m[WORK][1]
+  if begun or exit_code or said or output then RECORDS.note(m, { ending, begun, p.now, exit_code, said or problem, output }) end
+end
+
+-- How an attempt ended by which a message comes back, and what is said of it where nobody says anything else.
+RECORDS.returns = {
+  failed = { 'failed', 'negatively acknowledged' }, expired = { 'timeout', 'the lease ran out' }, lost = { 'failed', 'the consumer went away' },
+}
+
+end
