@@ -111,6 +111,15 @@ pub(crate) struct Window {
     pub(crate) urgent: Option<UrgentCredit>,
     /// What it holds; without acknowledgements, what it has not read.
     pub(crate) held: u32,
+    /// Messages that were taken from it while it held them, and that it has not settled since: each has its place still.
+    pub(crate) withdrawn: u32,
+}
+
+impl Window {
+    /// How much of it is taken.
+    pub(crate) fn taken(self) -> u32 {
+        self.held + self.withdrawn
+    }
 }
 
 /// The simulator's memory.
@@ -124,6 +133,10 @@ pub(crate) struct Book {
     pub(crate) policies: Policies,
     pub(crate) takers: BTreeMap<ConsumerId, Taker>,
     pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
+    /// Leases of messages that were taken from consumers that stay, who have not settled them since.
+    withdrawn: BTreeMap<LeaseId, ConsumerId>,
+    /// What is done takes messages from whoever holds them.
+    withdraws: bool,
     /// Every lease ever given.
     pub(crate) leases: BTreeSet<LeaseId>,
     /// What queues are besides their settings, and whose.
@@ -175,7 +188,7 @@ impl Book {
     /// What all that share a window hold together.
     pub(crate) fn shared_held(&self, window: WindowId) -> u32 {
         let sharers = self.takers.values().filter(|taker| taker.shared == Some(window) && !taker.no_ack);
-        sharers.filter_map(|taker| taker.window).map(|window| window.held).sum()
+        sharers.filter_map(|taker| taker.window).map(|window| window.taken()).sum()
     }
 
     fn set_window(&mut self, window: WindowId, size: u32, joining: &[ConsumerId]) {
@@ -203,7 +216,7 @@ impl Book {
                 Some(size) => fits(self.shared_held(id), *size),
             })
         };
-        fits(window.held, self.window_of(taker, window)) && shares()
+        fits(window.taken(), self.window_of(taker, window)) && shares()
     }
 
     /// How many messages somebody holds at most: what it asked for, and no more than its queue allows now.
@@ -239,6 +252,7 @@ impl Book {
 
     /// A consumer is gone with all it held.
     pub(crate) fn leave(&mut self, consumer: ConsumerId) {
+        self.withdrawn.retain(|_, from| *from != consumer);
         let gone = self.takers.remove(&consumer);
         self.holds.retain(|_, hold| hold.consumer != Some(consumer));
         if let Some(taker) = gone {
@@ -274,14 +288,16 @@ impl Book {
             return self.leave(consumer);
         }
         taker.only_holds = true;
+        taker.window.iter_mut().for_each(|window| window.withdrawn = 0);
         let queue = taker.queue;
+        self.withdrawn.retain(|_, from| *from != consumer);
         self.elect(queue);
     }
 
     /// A pull is over: it is gone, or it holds what it got.
     pub(crate) fn pulled(&mut self, consumer: ConsumerId, holds: bool) {
         let Some(taker) = self.takers.remove(&consumer).filter(|_| holds) else { return };
-        let window = Some(Window { len: u32::MAX, urgent: None, held: 0 });
+        let window = Some(Window { len: u32::MAX, urgent: None, held: 0, withdrawn: 0 });
         let Taker { queue, session, .. } = taker;
         self.takers.insert(consumer, Taker { only_holds: true, ..Taker::new(queue, session, window) });
     }
@@ -330,7 +346,7 @@ impl Book {
         if let Request::Get { get, .. } = request
             && let Ok(queue) = broker.id_of(vhost, &get.queue)
         {
-            let window = Some(Window { len: 1, urgent: None, held: 0 });
+            let window = Some(Window { len: 1, urgent: None, held: 0, withdrawn: 0 });
             let taker = Taker::new(queue, session, window);
             self.takers.insert(get.consumer, Taker { only_holds: true, no_ack: get.no_ack, ..taker });
         }
@@ -339,6 +355,12 @@ impl Book {
     /// After a request is done: what it changed.
     pub(crate) fn answered(&mut self, request: &Request, answer: &Answer, broker: &Broker) {
         let (Asker { session, vhost }, request) = asked_by(request);
+        self.withdraws = matches!(
+            request,
+            Request::Remove { .. }
+                | Request::CancelMessages { .. }
+                | Request::Do(Command::Remove { .. } | Command::CancelMessages { .. })
+        );
         match request {
             Request::Do(Command::SetWindow { window, size, joining }) => {
                 self.set_window(*window, *size, joining);
@@ -380,7 +402,7 @@ impl Book {
                 let urgent = consume.urgent.filter(|_| !no_ack);
                 let shared = consume.shared.zip(session);
                 let shared = shared.map(|(number, session)| WindowId { session, number });
-                let taker = Taker::new(queue, session, Some(Window { len, urgent, held: 0 }));
+                let taker = Taker::new(queue, session, Some(Window { len, urgent, held: 0, withdrawn: 0 }));
                 let priority = consume.priority;
                 self.takers.insert(*consumer, Taker { no_ack, priority, shared, ..taker });
                 self.elect(queue);
@@ -392,15 +414,19 @@ impl Book {
             }
             Request::Do(Command::Settle { receipts, .. }) => {
                 let Answer::Each(results) = answer else { return };
-                for (receipt, _) in receipts.iter().zip(results).filter(|(_, result)| result.is_ok()) {
-                    self.end(receipt.queue, receipt.seq);
+                for (receipt, result) in receipts.iter().zip(results) {
+                    match result {
+                        Ok(()) => drop(self.end(receipt.queue, receipt.seq)),
+                        Err(_) => self.settled_late(receipt),
+                    }
                 }
             }
-            Request::Do(Command::Finish { receipt, .. }) => {
-                if matches!(answer, Answer::Each(results) if results[..] == [Ok(())]) {
+            Request::Do(Command::Finish { receipt, .. }) => match answer {
+                Answer::Each(results) if results[..] == [Ok(())] => {
                     self.end(receipt.queue, receipt.seq);
                 }
-            }
+                _ => self.settled_late(receipt),
+            },
             Request::Publish { settlements, .. } => {
                 for (receipt, _) in settlements {
                     self.end(receipt.queue, receipt.seq);
@@ -410,8 +436,31 @@ impl Book {
         }
     }
 
+    /// Somebody settles what was taken from it, maybe.
+    fn settled_late(&mut self, receipt: &Receipt) {
+        let consumer = self.withdrawn.remove(&receipt.lease);
+        let taker = consumer.and_then(|consumer| self.takers.get_mut(&consumer));
+        if let Some(window) = taker.and_then(|taker| taker.window.as_mut()) {
+            window.withdrawn -= 1;
+        }
+    }
+
+    /// What is held so ends. A consumer that stays keeps its place in the window for it, if it is taken from it.
+    fn withdraw(&mut self, now: Time, queue: QueueId, seq: Seq) {
+        let Some(hold) = self.holds.get(&(queue, seq)).cloned() else { return };
+        let stays =
+            |id: &ConsumerId| self.takers.get(id).is_some_and(|taker| taker.stays() && !taker.only_holds);
+        let consumer = hold.consumer.filter(stays).filter(|_| self.withdraws && hold.work_ends > now);
+        self.end(queue, seq);
+        let taker = consumer.and_then(|consumer| self.takers.get_mut(&consumer));
+        if let (Some(consumer), Some(window)) = (consumer, taker.and_then(|taker| taker.window.as_mut())) {
+            window.withdrawn += 1;
+            self.withdrawn.insert(hold.receipt.lease, consumer);
+        }
+    }
+
     /// Drops holds of what is no longer leased, as the broker stands now.
-    pub(crate) fn prune(&mut self, audit: &Audit, broker: &Broker) {
+    pub(crate) fn prune(&mut self, now: Time, audit: &Audit, broker: &Broker) {
         let is_retired = |id: ConsumerId| self.takers.get(&id).is_some_and(|taker| taker.is_retired);
         let ended: Vec<(QueueId, Seq)> = (self.holds.iter())
             .filter(|((queue, seq), hold)| match audit.find(*queue, *seq).map(|message| message.state) {
@@ -425,8 +474,9 @@ impl Book {
             .map(|(key, _)| *key)
             .collect();
         for (queue, seq) in ended {
-            self.end(queue, seq);
+            self.withdraw(now, queue, seq);
         }
+        self.withdraws = false;
         self.settings.retain(|queue, _| audit.queues.contains_key(queue));
         self.own.retain(|queue, _| audit.queues.contains_key(queue));
         self.identities.retain(|queue, _| audit.queues.contains_key(queue));
@@ -441,6 +491,7 @@ impl Book {
     ) {
         self.takers.clear();
         self.holds.clear();
+        self.withdrawn.clear();
         self.windows.clear();
         self.singles = Singles::default();
         for (queue, message) in audit.messages() {

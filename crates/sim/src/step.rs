@@ -306,7 +306,7 @@ impl World {
 
     fn judge_leases(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
         let lent = self.lent(done);
-        self.book.prune(step.after, life.core.broker());
+        self.book.prune(step.now, step.after, life.core.broker());
         for one in &lent {
             self.tally.leases += 1;
             one_holder::check_lent(&self.book, &one.message)?;

@@ -164,7 +164,7 @@ fn what_goes_from_a_shared_window_makes_room_elsewhere() {
     for (how, expect) in [
         ("cancel v", expect!["made · v:a · w:x"]),
         ("delete q", expect!["made · v:a · cancelled w:x"]),
-        ("in q · remove a", expect!["made · v:a · w:x"]),
+        ("in q · remove a · ack a", expect!["made · v:a · no: stale-receipt · w:x"]),
         ("leave v · ack a", expect!["made · v:a · w:x"]),
     ] {
         check("", &format!("{two}{how}"), expect);

@@ -95,6 +95,8 @@ struct Taker {
     window: usize,
     urgent: Option<(i32, usize)>,
     until: Time,
+    /// Messages that were removed while it held them, and that it has not settled since.
+    withdrawn: Vec<u64>,
 }
 
 /// What a pull takes, and for how long.
@@ -253,7 +255,19 @@ impl Model {
         self.turn += 1;
         let (turn, until) = (self.turn, Time::NEVER);
         let (choice, taken) = (Choice::all(0), None);
-        self.takers.push(Taker { id, choice, taken, first, turn, stays: true, window, urgent, until });
+        let withdrawn = Vec::new();
+        self.takers.push(Taker {
+            id,
+            choice,
+            taken,
+            first,
+            turn,
+            stays: true,
+            window,
+            urgent,
+            until,
+            withdrawn,
+        });
         self.dispatch();
     }
 
@@ -272,6 +286,7 @@ impl Model {
             window: max,
             urgent: None,
             until,
+            withdrawn: Vec::new(),
         };
         self.takers.push(taker);
         self.dispatch();
@@ -344,9 +359,21 @@ impl Model {
         if let Some(at) = at {
             let message = self.messages.remove(at);
             self.tally(message.priority).removed += 1;
+            let mut stay = self.takers.iter_mut().filter(|taker| taker.stays);
+            if let Some(holder) = stay.find(|taker| message.is_with(taker.id)) {
+                holder.withdrawn.push(seq);
+            }
             self.dispatch();
         }
         at.is_some()
+    }
+
+    /// A message that is not leased is settled.
+    pub(crate) fn settled_late(&mut self, seq: u64) {
+        for taker in &mut self.takers {
+            taker.withdrawn.retain(|withdrawn| *withdrawn != seq);
+        }
+        self.dispatch();
     }
 
     pub(crate) fn purge(&mut self) {
@@ -532,8 +559,10 @@ impl Model {
     fn taker_of(&self, priority: i32) -> Option<usize> {
         let mut order: Vec<usize> = (0..self.takers.len()).collect();
         order.sort_by_key(|at| (Reverse(self.takers[*at].first), self.takers[*at].turn));
-        let held =
-            |taker: &Taker| self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
+        let held = |taker: &Taker| {
+            let held = self.messages.iter().filter(|m| taker.stays && m.is_with(taker.id)).count();
+            held + taker.withdrawn.len()
+        };
         let open = |at: &&usize| {
             let taker = &self.takers[**at];
             taker.choice.takes(priority) && held(taker) < taker.window

@@ -183,6 +183,7 @@ impl Twin {
         let leased = self.leased();
         for (seq, receipt) in self.receipts.clone() {
             if !leased.contains(&seq) {
+                self.model.settled_late(seq);
                 assert!(
                     !self.ask(Command::Settle { receipts: vec![receipt], outcome }),
                     "a stale receipt holds"

@@ -118,7 +118,7 @@ fn urgent_floor(book: &Book, round: &Round<'_>, at: usize) -> Option<i64> {
     let taker = book.takers.get(&consumer)?;
     let window = taker.window?;
     let later = round.picks[at..].iter().filter(|(_, lent)| lent.consumer == consumer).count() as u32;
-    let held = window.held - later;
+    let held = window.taken() - later;
     if held < book.window_of(taker, window) {
         None
     } else {

@@ -63,6 +63,9 @@ impl World {
             _ => None,
         });
         self.deliveries.extend(deliveries);
+        if licence.removes {
+            self.withdraw(before, &after);
+        }
         let held: Vec<ConsumerId> = self.left.keys().copied().collect();
         for consumer in held {
             if self.held_by(consumer, &after) == 0 {
@@ -278,7 +281,7 @@ impl World {
             let has_room = taker.unread < taker.window && self.has_shared(taker.terms, after, 0);
             return !taker.stays || (!taker.is_stopped && has_room);
         }
-        self.held_by(id, after) < taker.window + extra && self.has_shared(taker.terms, after, extra)
+        self.taken_by(id, after) < taker.window + extra && self.has_shared(taker.terms, after, extra)
     }
 
     pub(super) fn has_shared(&self, terms: Terms, after: &Snapshot, extra: u32) -> bool {
@@ -290,7 +293,7 @@ impl World {
             |other: Terms| (other.session, other.shared) == (terms.session, terms.shared) && !other.no_ack;
         let stay = self.takers.iter().map(|(id, taker)| (*id, taker.terms));
         let all = stay.chain(self.left.iter().map(|(id, terms)| (*id, *terms)));
-        let held: u32 = all.filter(|(_, other)| shares(*other)).map(|(id, _)| self.held_by(id, after)).sum();
+        let held: u32 = all.filter(|(_, other)| shares(*other)).map(|(id, _)| self.taken_by(id, after)).sum();
         held < size + extra
     }
 
@@ -322,6 +325,28 @@ impl World {
                 given.iter().filter(stays).map(|delivery| delivery.consumer).collect();
             assert!(served.len() <= 1, "{served:?} were served in one step");
         }
+    }
+
+    /// Notes what was taken from consumers that stay: it keeps its place in the window until they settle it.
+    fn withdraw(&mut self, before: &Snapshot, after: &Snapshot) {
+        let held = |at: &(QueueId, Seq)| before.get(at).is_some_and(|view| view.status == Status::Leased);
+        let mut seen = BTreeSet::new();
+        for Delivery { consumer, receipt, .. } in self.deliveries.iter().rev() {
+            let at = (receipt.queue, receipt.seq);
+            if seen.insert(at)
+                && held(&at)
+                && !after.contains_key(&at)
+                && let Some(taker) = self.takers.get_mut(consumer).filter(|taker| taker.stays)
+            {
+                taker.withdrawn.insert(*receipt);
+            }
+        }
+    }
+
+    /// How much of its window a consumer has taken.
+    fn taken_by(&self, id: ConsumerId, after: &Snapshot) -> u32 {
+        let withdrawn = self.takers.get(&id).map_or(0, |taker| taker.withdrawn.len());
+        self.held_by(id, after) + withdrawn as u32
     }
 
     /// How many messages a consumer holds.

@@ -28,6 +28,8 @@ pub(super) struct Taker {
     pub(super) joined: u64,
     /// Of one without acknowledgements, what it has not read.
     pub(super) unread: u32,
+    /// What was removed while it held it, and what it has not settled since.
+    pub(super) withdrawn: BTreeSet<Receipt>,
     /// It held something too long.
     pub(super) is_stopped: bool,
 }
@@ -236,6 +238,7 @@ impl World {
                     terms,
                     joined,
                     unread: 0,
+                    withdrawn: BTreeSet::new(),
                     is_stopped: false,
                 };
                 self.take(consumer, taker, Command::Consume(consume));
@@ -322,6 +325,7 @@ impl World {
                     terms: Terms::default(),
                     joined: consumer.0,
                     unread: 0,
+                    withdrawn: BTreeSet::new(),
                     is_stopped: false,
                 };
                 let pull = Pull {
@@ -342,6 +346,13 @@ impl World {
                 let before = self.snapshot();
                 let held: Vec<bool> =
                     receipts.iter().map(|receipt| self.held_before(&before, receipt)).collect();
+                let is_here =
+                    |receipt: &&Receipt| self.watch.broker.vhost_of(receipt.queue) == Some(self.vhost);
+                for receipt in receipts.iter().filter(is_here) {
+                    for taker in self.takers.values_mut() {
+                        taker.withdrawn.remove(receipt);
+                    }
+                }
                 let reply =
                     self.ask(Command::Settle { receipts: receipts.clone(), outcome: *outcome }, &licence);
                 let Ok(Reply::Each(results)) = reply else { panic!("{reply:?}") };
