@@ -224,6 +224,12 @@ impl Gate {
         self.web_sessions.end(shown);
     }
 
+    /// Whether a web session goes on. To ask this is no use of it, so a page that is left open ends as others do.
+    #[must_use]
+    pub fn has_web_session(&self, shown: &str) -> bool {
+        self.web_sessions.goes_on(shown, (self.clock)(), &self.roll.now())
+    }
+
     /// Somebody with a web session.
     ///
     /// # Errors
@@ -277,6 +283,9 @@ impl Gate {
         }
         for change in &changes {
             self.record(Deed::of_change(by, change, &before, &after));
+            if let Change::ForgetVhost { vhost } = change {
+                self.roll.delete_vhost(vhost);
+            }
         }
         self.roll.replace(after);
         Ok(())
