@@ -2,7 +2,9 @@
 
 use overtake_amqp::method::basic;
 use overtake_engine::{DeleteOnly, Engine};
-use overtake_lane::{ApplyTo, DeadLetterTo, Definition, Overflow, Pattern, Policy, PolicyKind, Settings};
+use overtake_lane::{
+    ApplyTo, DeadLetterTo, Definition, Order, Overflow, Pattern, Policy, PolicyKind, Settings,
+};
 use overtake_properties::Fields;
 
 use crate::broker::{Broker, wait};
@@ -106,6 +108,18 @@ fn a_paused_queue_gives_nothing_to_consumers_and_goes_on_when_it_is_resumed() {
     assert_eq!(broker.waiting("q"), "b:0");
     change(&broker, |settings| settings.paused = false);
     assert_eq!(ann.hears(), "b");
+}
+
+#[test]
+fn another_order_counts_for_what_waits_already() {
+    let (broker, mut ann) = consuming(1, "a:0 l:1 h:9", "a");
+    change(&broker, |settings| settings.order = Order::Priority);
+    ann.ack("a");
+    assert_eq!(ann.hears(), "h");
+    change(&broker, |settings| settings.order = Order::Fifo);
+    ann.publish("q", "u:9");
+    ann.ack("h");
+    assert_eq!(ann.hears(), "l");
 }
 
 #[test]
