@@ -432,7 +432,12 @@ impl Desk {
     pub async fn lease(&self, lease: LeaseRequest, worker: Option<Arc<str>>) -> Done<Vec<LeasedMessage>> {
         self.must_have(Right::Read, Named::Queue(&lease.queue))?;
         let (queue, holder) = (Arc::clone(&lease.queue), Some(Arc::new(self.holder(worker))));
-        let leased = self.engine.lease(LeaseRequest { holder, ..lease }).await?;
+        let lease = self.engine.lease(LeaseRequest { holder, ..lease });
+        let leased = tokio::select! {
+            biased;
+            leased = lease => leased?,
+            denied = self.denied(Right::Read, Named::Queue(&queue)) => return Err(denied.into()),
+        };
         // The right may have been taken away during the wait: then the leased messages go back untouched.
         if let Err(denied) = self.must_have(Right::Read, Named::Queue(&queue)) {
             let receipts: Vec<Receipt> = leased.iter().map(|message| message.receipt).collect();
@@ -442,6 +447,21 @@ impl Desk {
             return Err(denied.into());
         }
         Ok(leased)
+    }
+
+    /// Waits until one has a right no more. Where that is because the virtual host is deleted, the engine says so.
+    async fn denied(&self, right: Right, to: Named<'_>) -> Denied {
+        let (mut changes, version) = (self.gate.roll().changes(), self.who.version());
+        loop {
+            if let Err(denied) = self.must_have(right, to)
+                && !self.who.is_vhost_deleted(&self.vhost, version)
+            {
+                return denied;
+            }
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     fn holder(&self, worker: Option<Arc<str>>) -> Holder {

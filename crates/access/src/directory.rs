@@ -79,7 +79,7 @@ impl fmt::Debug for Digested {
 }
 
 /// Everybody there is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     begun: bool,
     users: BTreeMap<Arc<str>, Arc<User>>,

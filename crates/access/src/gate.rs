@@ -106,10 +106,7 @@ impl Gate {
     /// # Errors
     /// [`NoGate`].
     pub async fn open(engine: Arc<dyn Engine>, clock: fn() -> Time) -> Result<Self, NoGate> {
-        let mut directory = Directory::default();
-        for (key, value) in engine.metadata().await.map_err(NoGate::Engine)? {
-            directory.fold(&key, Some(&value)).map_err(NoGate::Unreadable)?;
-        }
+        let directory = read(&*engine).await?;
         let has_begun = directory.has_begun();
         let roll = Roll::default();
         roll.replace(directory);
@@ -142,6 +139,30 @@ impl Gate {
             permission: Permission::everything(),
         };
         self.change(None, vec![Change::PutUser { name: GUEST.into(), account }, rights]).await
+    }
+
+    /// Takes up what other processes on the same servers change of users, permissions and tokens, for as long as the engine
+    /// goes on; ends at once where there are none.
+    pub async fn follow(&self) {
+        let Some(mut versions) = self.engine.metadata_versions() else { return };
+        loop {
+            // The first time, too: something may have changed since the gate was opened.
+            if let Err(why) = self.take_up().await {
+                tracing::warn!(%why, "what other processes change of users and permissions is not known here");
+            }
+            if versions.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn take_up(&self) -> Result<(), NoGate> {
+        let _one = self.writing.lock().await;
+        let directory = read(&*self.engine).await?;
+        if directory != *self.roll.now() {
+            self.roll.replace(directory);
+        }
+        Ok(())
     }
 
     // ---- coming in ----
@@ -224,6 +245,12 @@ impl Gate {
         self.web_sessions.end(shown);
     }
 
+    /// Whether a web session goes on. To ask this is no use of it, so a page that is left open ends as others do.
+    #[must_use]
+    pub fn has_web_session(&self, shown: &str) -> bool {
+        self.web_sessions.goes_on(shown, (self.clock)(), &self.roll.now())
+    }
+
     /// Somebody with a web session.
     ///
     /// # Errors
@@ -277,6 +304,9 @@ impl Gate {
         }
         for change in &changes {
             self.record(Deed::of_change(by, change, &before, &after));
+            if let Change::ForgetVhost { vhost } = change {
+                self.roll.delete_vhost(vhost);
+            }
         }
         self.roll.replace(after);
         Ok(())
@@ -347,6 +377,15 @@ impl Gate {
         let directory = self.roll.now();
         directory.users().any(|(name, user)| **name != *GUEST && user.account.tags.cover(Tag::Administrator))
     }
+}
+
+/// Everybody whom the engine remembers.
+async fn read(engine: &dyn Engine) -> Result<Directory, NoGate> {
+    let mut directory = Directory::default();
+    for (key, value) in engine.metadata().await.map_err(NoGate::Engine)? {
+        directory.fold(&key, Some(&value)).map_err(NoGate::Unreadable)?;
+    }
+    Ok(directory)
 }
 
 impl fmt::Debug for Gate {

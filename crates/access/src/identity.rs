@@ -1,9 +1,10 @@
 //! Somebody who has logged in, and what that one may do now: rights that change count at once, for whoever is there already.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use overtake_engine::rights::{Need, Right};
 use overtake_lane::{Pattern, Time};
@@ -11,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::directory::{Directory, User, UserLimits};
 use crate::right::{Permission, Tag};
+
+/// How many deleted virtual hosts are remembered. Connections look at every change at once, so the last ones are enough.
+const DELETED_VHOSTS_MAX: usize = 1_000;
 
 /// Everybody there is at the moment, for all who must know. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +24,8 @@ pub struct Roll(Arc<Current>);
 struct Current {
     version: AtomicU64,
     directory: RwLock<Arc<Directory>>,
+    /// The virtual hosts that were deleted last, each with the version from which on nobody has permissions there.
+    deleted_vhosts: Mutex<VecDeque<(u64, Arc<str>)>>,
     changes: watch::Sender<()>,
 }
 
@@ -40,6 +46,13 @@ impl Roll {
         *self.0.directory.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(directory);
         self.0.version.fetch_add(1, Ordering::Release);
         self.0.changes.send_replace(());
+    }
+
+    /// Remembers that the next version has no permissions in a virtual host because it is deleted.
+    pub(crate) fn delete_vhost(&self, vhost: &Arc<str>) {
+        let mut deleted = self.0.deleted_vhosts.lock().unwrap_or_else(PoisonError::into_inner);
+        deleted.truncate(DELETED_VHOSTS_MAX - 1);
+        deleted.push_front((self.version() + 1, Arc::clone(vhost)));
     }
 
     /// Hears of every change.
@@ -184,6 +197,13 @@ impl Identity {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.roll.version()
+    }
+
+    /// Whether a virtual host was deleted after this [`version`](Self::version), also where another one has its name since.
+    #[must_use]
+    pub fn is_vhost_deleted(&self, vhost: &str, since: u64) -> bool {
+        let deleted = self.roll.0.deleted_vhosts.lock().unwrap_or_else(PoisonError::into_inner);
+        deleted.iter().any(|(version, name)| *version > since && **name == *vhost)
     }
 
     /// Whether somebody is still there: not deleted, the token not revoked or over.

@@ -79,6 +79,11 @@ impl WebSessions {
         Some(session.login.clone())
     }
 
+    /// Whether a session goes on. To ask this is no use of it.
+    pub(crate) fn goes_on(&self, shown: &str, now: Time, directory: &Directory) -> bool {
+        self.lock().get(&Digested::of(shown)).is_some_and(|session| !session.is_over(now, directory))
+    }
+
     /// It is over.
     pub(crate) fn end(&self, shown: &str) {
         self.lock().remove(&Digested::of(shown));

@@ -10,7 +10,7 @@ use overtake_access::{
 };
 use overtake_engine::rights::{Named, Need};
 use overtake_engine::{Engine, LocalEngine, Options, RouteSet, SystemClock};
-use overtake_lane::{PolicyKind, Time};
+use overtake_lane::{PolicyKind, Time, VhostSettings};
 use overtake_routes::Manifest;
 use overtake_store::MemoryDisk;
 use tokio::time::Instant;
@@ -103,6 +103,26 @@ async fn rights_that_change_count_at_once() {
         Some(LoginRefused::Wrong),
         "what was known is forgotten"
     );
+}
+
+#[tokio::test]
+async fn whoever_is_in_a_virtual_host_knows_that_it_is_deleted_also_when_another_has_its_name() {
+    let engine = engine(&MemoryDisk::new(1));
+    let gate = Arc::new(over(Arc::clone(&engine)).await);
+    let guest = gate.log_in(GUEST, GUEST, HERE).await.expect("guest is welcome");
+    let office = Desks::new(engine, Arc::clone(&gate)).office(guest.clone()).expect("an administrator");
+    let begun = guest.version();
+    office.put_vhost("shop", VhostSettings::default()).await.expect("made");
+    let entered = guest.version();
+    assert!(!guest.is_vhost_deleted("shop", entered));
+    office.delete_vhost("shop").await.expect("deleted");
+    assert!(guest.must_enter("shop").is_err());
+    office.put_vhost("shop", VhostSettings::default()).await.expect("made");
+    assert!(guest.must_enter("shop").is_ok());
+    for before in [begun, entered] {
+        assert!(guest.is_vhost_deleted("shop", before) && !guest.is_vhost_deleted("/", before));
+    }
+    assert!(!guest.is_vhost_deleted("shop", guest.version()), "who enters now is in the new one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,6 +54,14 @@ pub(crate) struct Publisher<'a> {
     pub(crate) replies: Option<&'a str>,
 }
 
+/// The exchange that a message is published to.
+pub(crate) fn exchange(message: &NewMessage) -> Arc<str> {
+    match &message.to {
+        Target::Exchange { name, .. } => Arc::clone(name),
+        Target::Queue(_) => "".into(),
+    }
+}
+
 /// The message to publish.
 pub(crate) fn message(
     publish: Publish,

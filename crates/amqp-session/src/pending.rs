@@ -1,5 +1,7 @@
 //! What waits for an answer of the engine.
 
+use std::sync::Arc;
+
 use overtake_amqp::connection::{Consume, DeclareExchange, DeclareQueue, Refused, Token};
 use overtake_engine::Ask;
 use overtake_lane::ConsumerId;
@@ -38,8 +40,8 @@ pub(crate) enum Pending {
     Consumer(Token, ConsumerId),
     /// A message, or none.
     Got(Token),
-    /// A transaction of so many publishes.
-    Committed(Token, usize),
+    /// A transaction, with the exchange of each publish.
+    Committed(Token, Vec<Arc<str>>),
 }
 
 /// Messages that a client may ask for one by one (`basic.get`) at once. Each channel waits for its own, but there are thousands of

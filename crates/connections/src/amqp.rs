@@ -321,8 +321,9 @@ impl Wire {
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
                 Happened::Rights => {
-                    self.conversation.look_at_rights();
-                    self.door.look(self.conversation.connection());
+                    if self.door.look(self.conversation.connection()) {
+                        self.conversation.look_at_rights();
+                    }
                 }
                 Happened::Memory => self.look_at_memory(),
                 Happened::Stalled => {

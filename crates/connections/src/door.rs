@@ -31,13 +31,15 @@ pub(crate) struct Door {
     who: Option<Identity>,
     seat: Option<Seat>,
     session: Option<Session>,
+    /// The version of permissions when the virtual host was looked for.
+    entered_at: u64,
 }
 
 impl Door {
     /// For a connection from this address.
     pub(crate) fn new(doors: Doors, from: IpAddr) -> Self {
         let changes = doors.gate.roll().changes();
-        Self { doors, from, changes, who: None, seat: None, session: None }
+        Self { doors, from, changes, who: None, seat: None, session: None, entered_at: 0 }
     }
 
     /// Decides what the client wants, and tells it. May take seconds.
@@ -56,6 +58,8 @@ impl Door {
     }
 
     async fn enter(&mut self, vhost: String) -> Result<String, NoVhost> {
+        // Before the virtual host is looked for, so that its deletion is not missed.
+        self.entered_at = self.doors.gate.roll().version();
         let there = self.doors.engine.vhost(&vhost).await.map_err(|failure| match failure {
             Failure::Refused(_) => NoVhost::Unknown,
             Failure::Unavailable(why) => NoVhost::Because(format!("the broker is not available: {why}")),
@@ -89,13 +93,21 @@ impl Door {
         }
     }
 
-    /// Who is gone does not stay.
-    pub(crate) fn look(&self, connection: &mut Connection) {
-        let Some(seat) = &self.seat else { return };
-        if !seat.who().is_there(WallClock.now()) {
-            connection.force_close(&format!("user '{}' is deleted", seat.who().user()));
-        } else if let Err(denied) = seat.who().must_enter(seat.vhost()) {
-            connection.force_close(&denied.to_string());
-        }
+    /// Closes the connection where its virtual host or its user is deleted, or the user may not enter any more. Answers whether
+    /// it stays open.
+    pub(crate) fn look(&self, connection: &mut Connection) -> bool {
+        let Some(seat) = &self.seat else { return true };
+        let (who, vhost) = (seat.who(), seat.vhost());
+        let why = if who.is_vhost_deleted(vhost, self.entered_at) {
+            format!("vhost '{vhost}' is deleted")
+        } else if !who.is_there(WallClock.now()) {
+            format!("user '{}' is deleted", who.user())
+        } else if let Err(denied) = who.must_enter(vhost) {
+            denied.to_string()
+        } else {
+            return true;
+        };
+        connection.force_close(&why);
+        false
     }
 }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overtake_engine::{Failure, NewMessage, Refused};
+use overtake_engine::{Failure, NewMessage, Refused, Target};
 use overtake_lane::{Backoff, Part, Refusal, Time};
 use tokio::sync::mpsc;
 
@@ -208,7 +208,7 @@ impl Intake {
                 Err(failure) => {
                     failures += 1;
                     self.view.state = IntakeState::Blocked;
-                    self.note(failure.to_string());
+                    self.note(self.named(&failure, &left));
                     let pause = Duration::from_millis(PAUSES.wait_ms(failures));
                     let waited = self.until(control, tokio::time::timeout(pause, inlet.lost())).await?;
                     if let Some(Ok(lost)) = waited {
@@ -221,6 +221,17 @@ impl Intake {
             }
         }
         Ok(inlet.settle(fates).await)
+    }
+
+    /// Why a batch was not published, with the queue or the exchange that it is about.
+    fn named(&self, failure: &Failure, batch: &[(usize, NewMessage)]) -> String {
+        let Failure::Refused(refused) = failure else { return failure.to_string() };
+        let at = if let Some(Part::Publish(at)) = refused.part { at } else { 0 };
+        let name = match batch.get(at).map(|(_, message)| &message.to) {
+            Some(Target::Queue(name) | Target::Exchange { name, .. }) => name,
+            _ => self.source.destination(),
+        };
+        format!("{name}: {failure}")
     }
 
     /// A message that can never be taken goes where such messages go, with the next attempt; or it is counted only.

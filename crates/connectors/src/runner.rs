@@ -117,8 +117,12 @@ impl Runner {
         let mut remember = tokio::time::interval(REMEMBER);
         remember.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;
-        while !(is_stopping && self.forwarder.is_at_rest()) {
+        loop {
             self.act().await;
+            // After what is to be done: to give up a lease that waits brings nothing to be told.
+            if is_stopping && self.forwarder.is_at_rest() {
+                break;
+            }
             let wakes = self.forwarder.wakes_at(self.post.clock.now()).some();
             let asleep = wakes.and_then(|at| self.post.clock.until(at));
             tokio::select! {

@@ -140,7 +140,7 @@ impl Source {
     }
 
     /// The queue or exchange that messages go to.
-    fn destination(&self) -> &str {
+    pub(crate) fn destination(&self) -> &str {
         match &self.to {
             Destination::Queue(name) | Destination::Exchange { name, .. } => name,
             Destination::Routes(_) => ROUTES_EXCHANGE,

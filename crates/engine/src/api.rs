@@ -13,6 +13,7 @@ use overtake_lane::{
     VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
+use tokio::sync::watch;
 
 use crate::consumer::Consumer;
 use crate::damage::DamageHealth;
@@ -86,6 +87,11 @@ pub trait Engine: Send + Sync + 'static {
     fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()>;
     /// All values that are set, by key.
     fn metadata(&self) -> Pending<Metadata>;
+    /// A number that changes whenever values are set or removed, also by another process on the same servers. `None`: every change
+    /// is asked for here.
+    fn metadata_versions(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
 
     /// Sets a policy of the virtual host: queues and exchanges there that it matches are by it when this is answered, with all that
     /// waits in them.

@@ -7,6 +7,7 @@ use overtake_lane::{
     Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Status, VhostId, VhostSettings,
     VhostView,
 };
+use tokio::sync::watch;
 
 use crate::api::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Engine, Got, Health,
@@ -36,6 +37,10 @@ pub trait Responder: Send + Sync + 'static {
     fn connected(&self) -> Connection;
     /// [`Engine::in_vhost`].
     fn moved(&self, vhost: VhostId) -> Connection;
+    /// [`Engine::metadata_versions`].
+    fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
     /// [`Engine::health`].
     fn is_well(&self) -> Health;
     /// [`Engine::snapshot`].
@@ -183,6 +188,10 @@ impl<R: Responder> Engine for R {
 
     fn set_metadata(&self, entries: Vec<MetadataEntry>) -> Pending<()> {
         do_it(self, Command::SetMetadata { entries })
+    }
+
+    fn metadata_versions(&self) -> Option<watch::Receiver<u64>> {
+        self.versions_of_metadata()
     }
 
     fn metadata(&self) -> Pending<Metadata> {

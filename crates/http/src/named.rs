@@ -38,8 +38,30 @@ pub(crate) async fn name(State(app): State<Arc<App>>, request: Request, next: Ne
     }
     match about.desk(&app).await {
         Ok(desk) => named(Problem(problem), &desk, &name).await.into_response(),
-        Err(_) => response,
+        // The virtual host was deleted since the request came, or the user may not enter it any more.
+        Err(_) => match noun_of(problem.body().code()) {
+            Some(noun) => {
+                let is_deleted = about.who.is_vhost_deleted(about.vhost(), about.version);
+                let missing = missing(noun, &name, about.vhost());
+                let missing = missing + if is_deleted { ", which is deleted" } else { "" };
+                Problem(problem).specify(&missing).into_response()
+            }
+            None => response,
+        },
     }
+}
+
+/// What is missing, if a problem of this code says that something is.
+fn noun_of(code: &str) -> Option<&'static str> {
+    match code {
+        "no-such-queue" => Some("queue"),
+        "no-such-exchange" => Some("exchange"),
+        _ => None,
+    }
+}
+
+fn missing(noun: &str, name: &str, vhost: &str) -> String {
+    format!("no {noun} `{name}` in vhost `{vhost}`")
 }
 
 /// A request, as far as a problem with it may have to name its parts.
@@ -48,16 +70,20 @@ struct About {
     route: MatchedPath,
     uri: Uri,
     who: Identity,
+    /// The version of permissions when the request came.
+    version: u64,
     vhost: Option<Vhost>,
 }
 
 impl About {
     fn of(request: &Request) -> Option<Self> {
         let extensions = request.extensions();
+        let who = extensions.get::<Identity>()?.clone();
         Some(Self {
             route: extensions.get::<MatchedPath>()?.clone(),
             uri: request.uri().clone(),
-            who: extensions.get::<Identity>()?.clone(),
+            version: who.version(),
+            who,
             vhost: extensions.get::<Vhost>().cloned(),
         })
     }
@@ -129,7 +155,7 @@ pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem 
     };
     let near = nearest(name, others.iter().flatten().map(|other| &**other));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    problem.specify(&format!("no {noun} `{name}` in vhost `{vhost}`{near}"))
+    problem.specify(&(missing(noun, name, vhost) + &near))
 }
 
 /// That a queue is full, and of what.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::Channel;
-use overtake_access::{Identity, Right};
+use overtake_access::{Credentials, Identity, Right};
 use overtake_api::params::Params;
 use overtake_engine::Health;
 use overtake_engine::rights::Need;
@@ -22,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App, json};
-use crate::login::Who;
+use crate::login::{Sender, Who};
 use crate::problem::Problem;
 
 /// Queues of an answer, if the request does not say.
@@ -441,7 +441,7 @@ async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) ->
 /// The same as `/v1/overview`, every second, as server-sent events named `overview`.
 ///
 /// A client that reads too slowly misses looks, and gets the next one. The stream ends with the server, and when whoever asked may not
-/// log in any more.
+/// log in any more, or the web session is over.
 #[utoipa::path(
     get, path = "/v1/overview/events", tag = "overview",
     params(
@@ -453,8 +453,18 @@ async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) ->
     ),
     responses((status = 200, description = "Events, each as it is here", body = EventSchema, content_type = "text/event-stream"))
 )]
-async fn overview_events(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
+async fn overview_events(
+    State(app): State<Arc<App>>,
+    Who(who): Who,
+    Sender(peer): Sender,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
     let wanted = Wanted::from(params)?;
+    let session = match peer.shows(&Method::GET, &headers) {
+        Some(Credentials::WebSession(session)) => Some(session),
+        _ => None,
+    };
     let (mut sender, body) = Channel::<Bytes, std::convert::Infallible>::new(EVENTS_MAX);
     let mut looks = app.services.overview.watch();
     let shutdown = app.options.shutdown.clone();
@@ -467,7 +477,9 @@ async fn overview_events(State(app): State<Arc<App>>, Who(who): Who, params: Par
             if sender.send_data(event.into()).await.is_err() || looks.changed().await.is_err() {
                 return;
             }
-            if !who.is_there(app.desks.gate().now()) {
+            let gate = app.desks.gate();
+            let goes_on = session.as_ref().is_none_or(|session| gate.has_web_session(session));
+            if !who.is_there(gate.now()) || !goes_on {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use overtake_access::{Desk, Identity, Tag};
+use overtake_access::{Desk, Identity, Office, Tag};
 use overtake_engine::Engine;
 use overtake_redact::reason;
 use percent_encoding::percent_decode_str;
@@ -105,6 +105,11 @@ impl Ask {
     /// Those who make decisions on the whole broker ask the engine itself.
     pub(crate) fn engine(&self, tag: Tag) -> Result<&Arc<dyn Engine>, Problem> {
         Ok(self.app.desks.engine(&self.who, tag)?)
+    }
+
+    /// Where administrators change users and virtual hosts.
+    pub(crate) fn office(&self) -> Result<Office, Problem> {
+        Ok(self.app.desks.office(self.who.clone())?)
     }
 
     /// The desk in the virtual host of the path.

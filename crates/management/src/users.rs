@@ -118,11 +118,11 @@ async fn put_user(ask: Ask) -> Answer {
 }
 
 async fn change(ask: &Ask, changes: Vec<Change>) -> Result<(), Problem> {
-    Ok(ask.app.desks.gate().change(Some(&ask.who), changes).await?)
+    Ok(ask.office()?.change(changes).await?)
 }
 
 async fn delete(ask: Ask) -> Answer {
-    change(&ask, vec![Change::DeleteUser { name: ask.named("user").into() }]).await?;
+    ask.office()?.delete_user(ask.named("user")).await?;
     done()
 }
 
@@ -195,14 +195,12 @@ async fn set_permission(ask: Ask) -> Answer {
     let is_new = !user(&ask)?.permissions.contains_key(ask.named("vhost"));
     ask.must_be_vhost(ask.named("vhost")).await?;
     let permission = ask.body::<PermissionPut>()?.permission()?;
-    let (user, vhost) = (ask.named("user").into(), ask.named("vhost").into());
-    change(&ask, vec![Change::SetPermission { user, vhost, permission }]).await?;
+    ask.office()?.set_permission(ask.named("user"), ask.named("vhost"), permission).await?;
     put(is_new)
 }
 
 async fn clear_permission(ask: Ask) -> Answer {
-    let (user, vhost) = (ask.named("user").into(), ask.named("vhost").into());
-    change(&ask, vec![Change::ClearPermission { user, vhost }]).await?;
+    ask.office()?.clear_permission(ask.named("user"), ask.named("vhost")).await?;
     done()
 }
 

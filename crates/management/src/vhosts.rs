@@ -1,6 +1,6 @@
 //! Virtual hosts, and what each may hold.
 
-use overtake_access::{Change, Deed, Permission, Tag};
+use overtake_access::Tag;
 use overtake_lane::{VhostSettings, VhostView};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -13,9 +13,6 @@ use crate::rates::{Counts, Samples};
 use crate::routes::Routes;
 use crate::users::every_permission;
 use crate::{lenient, paging, queues};
-
-/// Why the connections in a virtual host that goes are closed.
-const GONE: &str = "vhost is deleted";
 
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
@@ -107,45 +104,17 @@ impl VhostPut {
     }
 }
 
-/// Whoever makes a virtual host has all rights there.
+/// The one who creates a virtual host has all permissions there.
 async fn put_one(ask: Ask) -> Answer {
     let (said, name): (VhostPut, _) = (ask.body()?, ask.named("vhost"));
-    let engine = ask.engine(Tag::Administrator)?;
-    let before = engine.vhosts().await?.into_iter().find(|vhost| *vhost.name == *name);
-    let settings = said.over(&before.as_ref().map(|vhost| vhost.settings.clone()).unwrap_or_default());
-    set(&ask, name, before.as_ref().map(|vhost| &vhost.settings), settings).await?;
-    if before.is_none() {
-        let permission = Permission::everything();
-        let user = ask.who.user().clone();
-        let change = Change::SetPermission { user, vhost: name.into(), permission };
-        ask.app.desks.gate().change(Some(&ask.who), vec![change]).await?;
-    }
-    put(before.is_none())
+    let before = ask.app.vhosts().await?.into_iter().find(|vhost| *vhost.name == *name);
+    let settings = said.over(&before.map(|vhost| vhost.settings).unwrap_or_default());
+    put(ask.office()?.put_vhost(name, settings).await?)
 }
 
-async fn set(
-    ask: &Ask,
-    name: &str,
-    before: Option<&VhostSettings>,
-    settings: VhostSettings,
-) -> Result<(), Problem> {
-    let deed = Deed::of(Some(&ask.who), "vhost.put", name).within(name).from_to(before, &settings);
-    ask.engine(Tag::Administrator)?.declare_vhost(name, settings).await?;
-    ask.app.desks.gate().record(deed);
-    Ok(())
-}
-
-/// With all that is in it, the rights to it, and the connections there.
+/// Deletes a virtual host with all that is in it, and the permissions there. Its connections are closed.
 async fn delete(ask: Ask) -> Answer {
-    let (vhost, gate) = (named(&ask).await?, ask.app.desks.gate());
-    ask.engine(Tag::Administrator)?.delete_vhost(&vhost.name).await?;
-    gate.record(Deed::of(Some(&ask.who), "vhost.delete", &*vhost.name).from_to(vhost.settings, Value::Null));
-    gate.change(Some(&ask.who), vec![Change::ForgetVhost { vhost: vhost.name.clone() }]).await?;
-    for one in ask.app.connections.look().await {
-        if one.looks.view.vhost == *vhost.name {
-            ask.app.connections.close(one.number, GONE).await;
-        }
-    }
+    ask.office()?.delete_vhost(ask.named("vhost")).await?;
     done()
 }
 
@@ -201,7 +170,7 @@ async fn limit(ask: &Ask, most: Option<i64>) -> Answer {
             )));
         }
     }
-    set(ask, &vhost.name, Some(&vhost.settings), settings).await?;
+    ask.office()?.put_vhost(&vhost.name, settings).await?;
     done()
 }
 

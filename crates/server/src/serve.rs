@@ -120,6 +120,8 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     let watching = tokio::spawn(room::watch(running.full()));
     queues::declare(&*engine, &config.queues).await?;
     let gate = Arc::new(access::open(config, Arc::clone(&engine)).await?);
+    let followed = Arc::clone(&gate);
+    let following = tokio::spawn(async move { followed.follow().await });
     let desks = Desks::new(Arc::clone(&engine), Arc::clone(&gate));
     // They may bring the administrator.
     access::load_definitions(config, &desks).await?;
@@ -186,6 +188,7 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     }
     supervisor::stopping("finishing what is under way");
     watching.abort();
+    following.abort();
     if let Some(watching) = watching_routes {
         watching.abort();
     }

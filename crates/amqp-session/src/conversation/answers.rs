@@ -1,10 +1,12 @@
 //! What the session answers, told to the client.
 
+use std::sync::Arc;
+
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Answer, Refused, Token};
 use overtake_engine::core::{Answer as Told, Request};
 use overtake_engine::{Ask as Asked, Failure};
-use overtake_lane::{ConsumerId, Refusal};
+use overtake_lane::{ConsumerId, Part, Refusal};
 
 use super::Conversation;
 use crate::control::Reply;
@@ -52,6 +54,7 @@ impl Conversation {
         next_consumer: &mut dyn FnMut() -> ConsumerId,
     ) {
         let Some(pending) = self.pending.remove(&token) else { return };
+        let missing = missing_exchange(&pending, &result);
         let result = result.map_err(|failure| self.failed(failure));
         match pending {
             Pending::Done(token) => self.connection.answer(token, result.map(|_| Answer::Done)),
@@ -75,8 +78,16 @@ impl Conversation {
                 };
                 self.connection.answer(token, result);
             }
-            Pending::Committed(token, publishes) => {
-                let result = result.map(|told| Answer::Committed { unrouted: unrouted(&told, publishes) });
+            Pending::Committed(token, exchanges) => {
+                let committed =
+                    result.map(|told| Answer::Committed { unrouted: unrouted(&told, exchanges.len()) });
+                let result = committed.map_err(|refused| match missing {
+                    Some(name) => {
+                        let text = format!("no exchange '{name}' in vhost '{}'", self.here.vhost);
+                        Refused::because(ReplyCode::NotFound, text)
+                    }
+                    None => refused,
+                });
                 self.connection.answer(token, result);
             }
             Pending::Got(token) => {
@@ -192,6 +203,19 @@ impl Conversation {
             Ok(told) => self.connection.got(token, Err(misunderstood(&told))),
             Err(refused) => self.connection.got(token, Err(refused)),
         }
+    }
+}
+
+/// The exchange because of which a transaction is refused, if that is why.
+fn missing_exchange(pending: &Pending, result: &Result<Told, Failure>) -> Option<Arc<str>> {
+    match (pending, result) {
+        (Pending::Committed(_, exchanges), Err(Failure::Refused(refused)))
+            if refused.refusal == Refusal::NoSuchExchange =>
+        {
+            let Some(Part::Publish(at)) = refused.part else { return None };
+            exchanges.get(at).cloned()
+        }
+        _ => None,
     }
 }
 

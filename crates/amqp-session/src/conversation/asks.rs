@@ -152,7 +152,7 @@ impl Conversation {
                 let ways = &mut self.ways;
                 let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;
-                let pending = Pending::Committed(token, messages.len());
+                let pending = Pending::Committed(token, messages.iter().map(message::exchange).collect());
                 self.request(pending, Request::Publish { messages, settlements })?;
             }
         }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod broker;
+mod changes;
 mod client;
 mod consumers;
 mod control;

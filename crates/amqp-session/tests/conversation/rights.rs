@@ -89,6 +89,9 @@ fn an_impersonator_names_another_user() {
     rights.impersonates.store(true, Ordering::Relaxed);
     ann.send("", "q", fields, "b");
     assert_eq!(ann.get("q"), "b");
+    rights.impersonates.store(false, Ordering::Relaxed);
+    let again = ann.refused(|ann| ann.send("", "q", fields, "c"));
+    assert_eq!(again, told, "the tag counts for each message");
 }
 
 #[test]
@@ -205,6 +208,18 @@ fn rights_that_are_taken_away_are_gone_on_an_open_connection() {
     rights.may("");
     let refused = ann.refused(|ann| ann.route("x", "", "c"));
     assert_eq!(refused, "403 ACCESS_REFUSED - write exchange x in '/' refused");
+}
+
+#[test]
+fn a_transaction_is_refused_when_a_right_is_gone_before_its_commit() {
+    let (broker, _guest, mut ann, rights) = world();
+    rights.may("write exchange ");
+    ann.begin();
+    ann.publish("q", "a");
+    rights.may("");
+    let refused = ann.refused(Client::commit);
+    assert_eq!(refused, "403 ACCESS_REFUSED - write exchange  in '/' refused");
+    assert_eq!(broker.waiting("q"), "");
 }
 
 #[test]

@@ -109,3 +109,50 @@ fn who_is_connected_is_seen_and_may_be_sent_away() {
     assert!(said.contains("320") && said.contains("go home"), "{said}");
     broker.stop();
 }
+
+#[test]
+fn whoever_is_in_a_virtual_host_is_told_that_it_is_deleted_by_whichever_way() {
+    let dir = TempDir::new().expect("a directory");
+    let broker = Broker::start_with(&dir.path().join("data"), &[]);
+    broker.feed(&["user", "put", "ann", "--new-password"], b"secret\n").ok();
+    let ways: [fn(&Broker); 2] = [
+        |broker| drop(broker.run(&["vhost", "delete", "shop", "--yes"]).ok()),
+        |broker| assert_eq!(ask(broker, "DELETE", "/api/vhosts/shop", "").0, 204),
+    ];
+    for delete in ways {
+        broker.run(&["vhost", "put", "shop"]).ok();
+        broker.run(&["user", "allow", "ann", "--all", "--in", "shop"]).ok();
+        broker.run(&["--vhost", "shop", "queue", "declare", "q"]).ok();
+        let open = |response| Client::open_in("shop", connect(&broker.amqp), "PLAIN", response);
+        let (mut guest, mut ann) = (open(b"\0guest\0guest"), open(b"\0ann\0secret"));
+        ann.say(1, channel::Open { out_of_band: text("") });
+        ann.hear();
+        let consumer_tag = text("c");
+        let (no_local, no_ack, exclusive, no_wait) = (false, false, false, false);
+        let arguments = TableRef::default();
+        ann.say(
+            1,
+            basic::Consume {
+                ticket: 0,
+                queue: text("q"),
+                consumer_tag,
+                no_local,
+                no_ack,
+                exclusive,
+                no_wait,
+                arguments,
+            },
+        );
+        assert!(ann.hear().starts_with("BasicConsumeOk"));
+        delete(&broker);
+        for client in [&mut guest, &mut ann] {
+            let told = client.hear();
+            assert!(told.starts_with("ConnectionClose") && told.contains("reply_code: 320"), "{told}");
+            assert!(told.contains("vhost 'shop' is deleted"), "{told}");
+        }
+        broker.run(&["vhost", "put", "shop"]).ok();
+        let shown = get(&broker, "/api/vhosts/shop/permissions");
+        assert_eq!(shown.as_array().map(Vec::len), Some(1), "nobody has permissions of before: {shown}");
+        broker.run(&["vhost", "delete", "shop", "--yes"]).ok();
+    }
+}

@@ -113,6 +113,42 @@ fn who_is_deleted_is_disconnected_and_who_has_too_much_is_told() {
 }
 
 #[test]
+fn lower_limits_and_another_password_end_nothing_that_is_open_and_permissions_that_are_gone_do() {
+    let (_dir, broker) = broker(&[]);
+    let password = ["user", "put", "ann", "--new-password"];
+    broker.feed(&password, b"secret\n").ok();
+    broker.run(&["user", "allow", "ann", "--all"]).ok();
+    let mut ann = Client::open(amqp(&broker), "PLAIN", b"\0ann\0secret");
+    let open = |ann: &mut Client<TcpStream>, number| {
+        ann.say(number, channel::Open { out_of_band: text("") });
+        ann.hear()
+    };
+    assert!(open(&mut ann, 1).starts_with("ChannelOpenOk"));
+    broker.feed(&password, b"another\n").ok();
+    broker.run(&["user", "put", "ann", "--max-connections", "0"]).ok();
+    broker.run(&["vhost", "put", "/", "--max-connections", "1"]).ok();
+    assert!(open(&mut ann, 2).starts_with("ChannelOpenOk"));
+    let second = Client::turned_away(amqp(&broker), "PLAIN", b"\0guest\0guest");
+    assert!(
+        second.contains("access to vhost '/' refused for user 'guest': connection limit (1)"),
+        "{second}"
+    );
+    broker.run(&["vhost", "put", "/", "--max-connections", "2"]).ok();
+    let third = Client::turned_away(amqp(&broker), "PLAIN", b"\0ann\0another");
+    assert!(third.contains("user connection limit (0) is reached"), "{third}");
+
+    broker.run(&["user", "put", "ann", "--max-channels", "1"]).ok();
+    let told = [open(&mut ann, 3), ann.hear()].join(" ");
+    assert!(told.contains("the maximum allowed user limit of (1)"), "{told}");
+    broker.run(&["user", "put", "ann", "--max-connections", "9", "--max-channels", "9"]).ok();
+    let mut ann = Client::open(amqp(&broker), "PLAIN", b"\0ann\0another");
+    broker.run(&["user", "deny", "ann"]).ok();
+    let told = ann.hear();
+    assert!(told.contains("reply_code: 320"), "{told}");
+    assert!(told.contains("access to vhost '/' refused for user 'ann'"), "{told}");
+}
+
+#[test]
 fn over_amqp_what_is_not_allowed_costs_the_channel() {
     let (_dir, broker) = broker(&[]);
     broker.feed(&["user", "put", "ann", "--new-password"], b"secret\n").ok();

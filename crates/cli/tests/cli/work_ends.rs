@@ -155,6 +155,21 @@ fn a_program_whose_message_is_gone_is_ended() {
 }
 
 #[test]
+fn a_worker_ends_when_its_queue_is_deleted_and_names_it() {
+    let story = Story::begin();
+    let begun = story.fifo("begun");
+    story.publish(json!([{ "id": "a", "body": "" }]));
+    let mut worker = story.work(&["--lease", "1s"], "echo $$ > begun; exec sleep 1000");
+    let pid = begun.read();
+    story.broker.run(&["queue", "delete", "jobs", "--yes"]).ok();
+    worker.await_line("lost     a");
+    assert!(is_gone(&pid), "{pid}");
+    let run = worker.end();
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("no queue `jobs` in vhost `/`"), "{run:?}");
+}
+
+#[test]
 fn a_broker_that_is_killed_and_comes_back_costs_nothing_and_repeats_nothing() {
     let story = Story::begin();
     let begun = [story.fifo("begun-1"), story.fifo("begun-2")];

@@ -131,6 +131,8 @@ async fn a_connection_is_kept_and_nothing_more_is_taken_while_there_is_no_room()
     let mut world = World::new(None);
     assert_eq!(world.until("stay").await, "connect · receive · stay");
     assert_eq!(world.state().await, IntakeState::Blocked);
+    let why = world.view().await.last_error.expect("it is said").1;
+    assert_eq!(&*why, "late: no such queue");
     world.makes_room().await;
     let rest = world.until("settle").await;
     assert!(["settle", "stay · settle"].contains(&rest.as_str()), "{rest}");

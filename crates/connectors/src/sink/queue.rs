@@ -38,6 +38,11 @@ impl QueueReceiver {
         Ok(())
     }
 
+    /// What the broker says, with the queue or the exchange that it is about.
+    fn said(&self, why: impl std::fmt::Display) -> String {
+        format!("{}: {why}", self.exchange.as_ref().unwrap_or(&self.name))
+    }
+
     pub(crate) fn sink(&self, engine: &Connection) -> QueueSink {
         QueueSink { engine: engine.clone(), receiver: self.clone() }
     }
@@ -51,7 +56,7 @@ impl Sink for QueueSink {
                 Some(exchange) => self.engine.exchange(exchange).await.map(drop),
                 None => self.engine.check_queue(name).await.map(drop),
             };
-            there.map_err(|failure| format!("{}: {failure}", exchange.as_ref().unwrap_or(name)))?;
+            there.map_err(|failure| self.receiver.said(failure))?;
             let link = QueueLink { engine: self.engine.clone(), receiver: self.receiver.clone() };
             Ok(Box::new(link) as Box<dyn Link>)
         })
@@ -99,10 +104,10 @@ impl Link for QueueLink {
                 let answer = match moved {
                     Ok(_) => Answer::Accepted { bytes },
                     Err(Failure::Refused(refused)) if is_for_good(refused.refusal) => {
-                        Answer::Refused { why: refused.refusal.to_string().into() }
+                        Answer::Refused { why: self.receiver.said(refused.refusal).into() }
                     }
                     Err(Failure::Refused(refused)) => {
-                        Answer::Failed { busy_ms: None, why: refused.refusal.to_string().into() }
+                        Answer::Failed { busy_ms: None, why: self.receiver.said(refused.refusal).into() }
                     }
                     Err(failure @ Failure::Unavailable(_)) => return Err(failure.to_string().into()),
                 };

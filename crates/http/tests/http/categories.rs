@@ -114,3 +114,13 @@ async fn names_that_would_be_mixed_up_are_refused() {
     let other = world.put("/v1/categories/amq.direct", "").await;
     assert_eq!(other.status, 409, "{}", other.text);
 }
+
+#[tokio::test]
+async fn a_group_whose_queue_is_deleted_has_left() {
+    let world = joined(&["mails", "billing"]).await;
+    world.delete("/v1/queues/customer@mails").await.expect(204);
+    let view = world.get("/v1/categories/customer").await.expect(200).json;
+    assert_eq!(view["groups"].as_array().map(Vec::len), Some(1), "{view}");
+    publish(&world, "order", 0).await;
+    assert_eq!(take(&world, "billing", "ack").await, "order", "the others go on");
+}

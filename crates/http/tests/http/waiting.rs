@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::Extension;
-use overtake_engine::Engine;
+use overtake_engine::{DeleteOnly, Engine};
 use overtake_http::Drained;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,6 +40,98 @@ async fn a_wait_that_is_over_is_an_empty_answer() {
     let world = World::with_queue("").await;
     let reply = world.post("/v1/queues/q/leases", r#"{"wait_ms":1}"#).await.expect(200);
     assert_eq!(reply.text, r#"{"messages":[]}"#);
+}
+
+/// Until somebody waits at `q` of a virtual host.
+async fn until_waiting_in(world: &World, vhost: &str) {
+    let vhost = world.engine.vhost(vhost).await.expect("it is there").vhost;
+    let engine = world.engine.in_vhost(vhost);
+    while engine.queue("q").await.expect("the queue").waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_request_is_told_what_was_deleted() {
+    let world = World::with_queue("").await;
+    let (told, ()) = tokio::join!(world.post("/v1/queues/q/leases", WAIT), async {
+        until_waiting(&world, 1).await;
+        world.engine.delete_queue("q", DeleteOnly::default()).await.expect("deleted");
+    });
+    assert_eq!(
+        (told.code().as_str(), &told.json["detail"]),
+        ("404 no-such-queue", &"no queue `q` in vhost `/`".into())
+    );
+    let ann = user(&world).await;
+    let everything = r#"{"configure":".*","write":".*","read":".*"}"#;
+    for who in [GUEST, ann] {
+        world.put("/v1/vhosts/shop", "{}").await.expect(201);
+        world.put("/v1/users/ann/permissions/shop", everything).await.expect(204);
+        world.put("/v1/queues/q?vhost=shop", "{}").await.expect(201);
+        let waits = world.ask_as(Some(who), "POST", "/v1/queues/q/leases?vhost=shop", WAIT);
+        let (told, ()) = tokio::join!(waits, async {
+            until_waiting_in(&world, "shop").await;
+            world.delete("/v1/vhosts/shop").await.expect(204);
+        });
+        assert_eq!(
+            (told.code().as_str(), &told.json["detail"]),
+            ("404 no-such-queue", &"no queue `q` in vhost `shop`, which is deleted".into())
+        );
+    }
+}
+
+/// The user ann, who may read `q` in `/`; as a request shows her.
+async fn user(world: &World) -> &'static str {
+    world.put("/v1/users/ann", r#"{"password":"secret"}"#).await;
+    let reads = r#"{"configure":"","write":"","read":"^q$"}"#;
+    world.put("/v1/users/ann/permissions/%2F", reads).await.expect(204);
+    "Basic YW5uOnNlY3JldA=="
+}
+
+#[tokio::test]
+async fn a_waiting_request_ends_with_the_permission_to_read() {
+    let world = World::with_queue("").await;
+    let nothing = r#"{"configure":"","write":"","read":""}"#;
+    let took = "read access to queue 'q' in vhost '/' refused for user 'ann'";
+    let out = "access to vhost '/' refused for user 'ann'";
+    for (how, path, body, detail) in [
+        ("PUT", "/v1/users/ann/permissions/%2F", nothing, took),
+        ("DELETE", "/v1/users/ann/permissions/%2F", "", out),
+        ("DELETE", "/v1/users/ann", "", out),
+    ] {
+        let ann = user(&world).await;
+        let (told, ()) = tokio::join!(world.ask_as(Some(ann), "POST", "/v1/queues/q/leases", WAIT), async {
+            until_waiting(&world, 1).await;
+            world.ask(how, path, body).await.expect(204);
+        });
+        assert_eq!(
+            (told.code().as_str(), &told.json["detail"]),
+            ("403 access-refused", &detail.into()),
+            "{how} {path}"
+        );
+        until_waiting(&world, 0).await;
+    }
+    let ann = user(&world).await;
+    let made = world.ask_as(Some(ann), "POST", "/v1/tokens", "{}").await.expect(201);
+    let bearer = format!("Bearer {}", made.json["secret"].as_str().expect("it is shown once"));
+    let (told, ()) = tokio::join!(world.ask_as(Some(&bearer), "POST", "/v1/queues/q/leases", WAIT), async {
+        until_waiting(&world, 1).await;
+        let id = made.json["id"].as_str().expect("a number");
+        world.delete(&format!("/v1/tokens/{id}")).await.expect(204);
+    });
+    assert_eq!(told.code(), "403 access-refused");
+}
+
+#[tokio::test]
+async fn a_waiting_request_goes_on_under_another_password() {
+    let world = World::with_queue("").await;
+    let ann = user(&world).await;
+    let (leased, ()) = tokio::join!(world.ask_as(Some(ann), "POST", "/v1/queues/q/leases", WAIT), async {
+        until_waiting(&world, 1).await;
+        world.put("/v1/users/ann", r#"{"password":"another"}"#).await.expect(200);
+        world.publish("a").await;
+    });
+    assert_eq!(leased.bodies(), "a");
 }
 
 #[tokio::test]

@@ -91,6 +91,26 @@ async fn a_session_ends_with_the_password_and_with_the_user() {
 }
 
 #[tokio::test]
+async fn a_stream_of_events_ends_with_its_session() {
+    let world = World::with_queue("").await;
+    for ends_by in ["logout", "password"] {
+        world.put("/v1/users/ann", r#"{"password":"secret"}"#).await;
+        let cookie = log_in(&world, &json!({"user": "ann", "password": "secret"})).await;
+        let request = Request::get("/v1/overview/events").header(header::HOST, "localhost:15672");
+        let request = request.header(header::COOKIE, &cookie).body(Body::empty()).expect("a request");
+        let stream = world.begin_as_it_is(request).await;
+        assert_eq!(stream.status(), 200);
+        match ends_by {
+            "logout" => {
+                send(&world, "DELETE", "/v1/session", &[("cookie", &cookie), PAGE], "").await;
+            }
+            _ => drop(world.put("/v1/users/ann", r#"{"password":"another"}"#).await.expect(200)),
+        }
+        stream.into_body().collect().await.expect("it ends");
+    }
+}
+
+#[tokio::test]
 async fn a_session_by_a_token_is_no_more_than_the_token() {
     let world = World::with_queue("").await;
     let made = world.post("/v1/tokens", r#"{"label":"page","write":"","configure":""}"#).await.expect(201);

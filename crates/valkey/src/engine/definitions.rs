@@ -40,6 +40,8 @@ pub(super) struct Definitions {
     trial: Turn<Option<Broker>>,
     /// The version that is known.
     version: watch::Sender<u64>,
+    /// The last version that is known to have changed metadata.
+    metadata: watch::Sender<u64>,
 }
 
 /// What is known of it.
@@ -56,6 +58,8 @@ struct Known {
     declared: BTreeMap<QueueId, u64>,
     /// The last version since then that may hold for all queues.
     ruled: u64,
+    /// The last version that changed metadata, or the base where that is younger.
+    metadata: u64,
 }
 
 /// What facts have changed, so far as it matters to queues.
@@ -67,12 +71,14 @@ struct Folded {
     deleted: Vec<QueueId>,
     /// What holds for queues that are there may be different.
     rules: bool,
+    /// Metadata is different.
+    metadata: bool,
 }
 
 impl Known {
     fn new(options: Options) -> Self {
         let (broker, declared) = (Broker::new(options), BTreeMap::new());
-        Self { broker, version: 0, base: 0, last_queue: None, declared, ruled: 0 }
+        Self { broker, version: 0, base: 0, last_queue: None, declared, ruled: 0, metadata: 0 }
     }
 
     /// Takes the facts of the next entry, which somebody of this session brought about.
@@ -86,6 +92,9 @@ impl Known {
         }
         if folded.rules {
             self.ruled = self.version;
+        }
+        if folded.metadata {
+            self.metadata = self.version;
         }
         Ok(())
     }
@@ -120,6 +129,7 @@ fn fold(broker: &mut Broker, facts: &[u8], session: Option<SessionId>) -> Result
             Fact::VhostStored { .. } | Fact::PolicyStored { .. } | Fact::PolicyRemoved { .. } => {
                 folded.rules = true;
             }
+            Fact::MetadataStored { .. } | Fact::MetadataRemoved { .. } => folded.metadata = true,
             _ => {}
         }
         broker.fold(fact, &mut Step::default()).map_err(|error| senseless(&error))?;
@@ -162,7 +172,8 @@ fn base_of(known: &Known) -> Vec<u8> {
 }
 
 fn read_base(options: Options, version: u64, base: &[u8]) -> Result<Known, String> {
-    let mut known = Known { version, base: version, ruled: version, ..Known::new(options) };
+    let mut known =
+        Known { version, base: version, ruled: version, metadata: version, ..Known::new(options) };
     if base.is_empty() {
         return Ok(known);
     }
@@ -216,10 +227,10 @@ impl Definitions {
         options: Options,
         process: u32,
     ) -> Result<Arc<Self>, Failure> {
-        let (version, _) = watch::channel(0);
+        let ((version, _), (metadata, _)) = (watch::channel(0), watch::channel(0));
         let known = Mutex::new(Known::new(options));
         let (entries, trial) = (AtomicU64::new(0), Turn::new(None));
-        let all = Arc::new(Self { cluster, options, process, entries, known, trial, version });
+        let all = Arc::new(Self { cluster, options, process, entries, known, trial, version, metadata });
         all.follow().await?;
         Ok(all)
     }
@@ -238,6 +249,17 @@ impl Definitions {
     pub(super) fn since<T>(&self, queue: QueueId, look: impl FnOnce(&Broker, u64) -> T) -> T {
         let known = self.known.lock().expect("nobody panics with it");
         look(&known.broker, known.since(queue))
+    }
+
+    /// Told whenever metadata has changed.
+    pub(super) fn metadata_versions(&self) -> watch::Receiver<u64> {
+        self.metadata.subscribe()
+    }
+
+    /// Tells what is known now.
+    fn tell(&self, known: &Known) {
+        self.version.send_replace(known.version);
+        self.metadata.send_if_modified(|told| std::mem::replace(told, known.metadata) != known.metadata);
     }
 
     /// Told whenever there is a new version.
@@ -275,7 +297,7 @@ impl Definitions {
                 }
             }
             if known.version >= last {
-                self.version.send_replace(known.version);
+                self.tell(&known);
                 return Ok(());
             }
         }
@@ -336,7 +358,7 @@ impl Definitions {
             let mut known = self.known.lock().expect("nobody panics with it");
             let (session, facts) = read_entry(entry).expect("it was written here");
             known.fold(facts, session).expect("what was found to be so is so");
-            self.version.send_replace(known.version);
+            self.tell(&known);
             (known.version - known.base >= REBASE_AFTER).then(|| {
                 known.base = known.version;
                 Rebase { at: known.version, base: base_of(&known) }

@@ -477,6 +477,10 @@ impl Responder for ClusterEngine {
         Arc::new(self.asked(vhost, ends))
     }
 
+    fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.house.definitions.metadata_versions())
+    }
+
     fn is_well(&self) -> Health {
         let servers = Some(self.house.server_work());
         Health { down: self.house.down.borrow().clone(), servers, ..Health::default() }

@@ -1,12 +1,15 @@
 //! Several processes on the same servers: none has anything that the others need.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use overtake_access::{Account, Change, Gate, Permission};
 use overtake_engine::conformance::{binding, refused};
 use overtake_engine::{ConsumeRequest, Content, DeclareQueue, Engine, LeaseRequest, NewMessage, Target};
 use overtake_lane::{
-    ExchangeKind, ExchangeSettings, Existing, Identity, Outcome, PartitionMode, Partitions, Refusal, Settings,
+    ExchangeKind, ExchangeSettings, Existing, Identity, Outcome, PartitionMode, Partitions, Refusal,
+    Settings, Time,
 };
 use overtake_peer::Vault;
 use overtake_valkey::engine::{ClusterEngine, Options};
@@ -32,6 +35,45 @@ fn message(to: Target, priority: i64, body: &str) -> NewMessage {
 pub(crate) async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     while !is_so().await {
         tokio::task::yield_now().await;
+    }
+}
+
+/// Users, permissions and tokens are the same in every process, whichever changes them.
+#[tokio::test]
+async fn who_may_what_is_heard_by_other_processes() {
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 2).await;
+    let mut gates = Vec::new();
+    for engine in &all {
+        let engine = Arc::clone(engine) as Arc<dyn Engine>;
+        let gate = Arc::new(Gate::open(engine, || Time(1)).await.expect("it opens"));
+        let followed = Arc::clone(&gate);
+        tokio::spawn(async move { followed.follow().await });
+        gates.push(gate);
+    }
+    let mut changes = gates[1].roll().changes();
+    let mut change = async |change: Change| {
+        changes.mark_unchanged();
+        gates[0].change(None, vec![change]).await.expect("changed");
+        changes.changed().await.expect("the gate is there");
+    };
+    let password = Some(gates[0].hashed("secret".to_owned()).await.expect("a password"));
+    let account = Account { password, ..Account::default() };
+    change(Change::PutUser { name: "ann".into(), account }).await;
+    let ann = gates[1].log_in("ann", "secret", HERE).await.expect("known here, too");
+    assert!(ann.must_enter("/").is_err());
+    let permission = Permission::everything();
+    change(Change::SetPermission { user: "ann".into(), vhost: "/".into(), permission }).await;
+    assert!(ann.must_enter("/").is_ok());
+    change(Change::ForgetVhost { vhost: "/".into() }).await;
+    assert!(ann.must_enter("/").is_err());
+    change(Change::DeleteUser { name: "ann".into() }).await;
+    assert!(!ann.is_there(Time(1)));
+    assert!(gates[1].log_in("ann", "secret", HERE).await.is_err());
+    for engine in all {
+        engine.close().await;
     }
 }
 

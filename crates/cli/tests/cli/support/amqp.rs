@@ -25,12 +25,17 @@ impl<S: Read + Write> Client<S> {
 
     /// One that is logged in by this mechanism, in the virtual host `/`.
     pub fn open(stream: S, mechanism: &'static str, response: &'static [u8]) -> Self {
+        Self::open_in("/", stream, mechanism, response)
+    }
+
+    /// The same, in another virtual host.
+    pub fn open_in(vhost: &'static str, stream: S, mechanism: &'static str, response: &'static [u8]) -> Self {
         let mut client = Self::greet(stream);
         client.hear();
         client.log_in(mechanism, response);
         client.hear();
         client.say(0, wire::TuneOk { channel_max: 0, frame_max: 0, heartbeat: 0 });
-        client.say(0, wire::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
+        client.say(0, wire::Open { virtual_host: text(vhost), capabilities: text(""), insist: false });
         let opened = client.hear();
         assert!(opened.starts_with("ConnectionOpenOk"), "{opened}");
         client
