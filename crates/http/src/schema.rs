@@ -112,6 +112,9 @@ pub(crate) struct SettingsSchema {
     /// Whether a message expires that no consumer takes at once.
     #[schema(required = false)]
     expire_at_once: bool,
+    /// Whether a message is evicted that no consumer takes at once; with an `overflow` that refuses, every message is refused.
+    #[schema(required = false)]
+    evict_at_once: bool,
     /// Whether what waits on disk only is looked through again and again for what expires, which takes less memory where times to live
     /// differ, or once, which reads less.
     #[schema(required = false, default = true)]

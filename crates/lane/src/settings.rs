@@ -69,6 +69,9 @@ pub struct Settings {
     pub max_ttl_ms: u64,
     /// Whether a message expires that no consumer takes at once: the time to live of 0 that `ttl_ms` cannot say.
     pub expire_at_once: bool,
+    /// Whether a message is evicted that no consumer takes at once: the limit of no messages that `max_length` cannot say. With an
+    /// `overflow` that refuses, every message is refused.
+    pub evict_at_once: bool,
     /// Whether what waits on disk only is looked through again and again for what expires, so that it stays there until then. Without, a run of
     /// messages is looked through once, when the first of them expires, and those that will are kept in memory from then on: less is
     /// read, and where times to live differ more memory taken. Either way nothing is there any more when it has expired.
@@ -131,6 +134,7 @@ impl Default for Settings {
             ttl_ms: 0,
             max_ttl_ms: 0,
             expire_at_once: false,
+            evict_at_once: false,
             check_entire_queue_on_cleanup: true,
             visibility_timeout_ms: 30_000,
             delivery_limit: 0,

@@ -107,6 +107,7 @@ pub(crate) fn dying(rng: &mut Rng, settings: &mut Settings, exchanges: &[Arc<str
     settings.expire_at_once = rng.once_in(10);
     // By what is drawn already, so that the kept seeds stay what they were.
     settings.check_entire_queue_on_cleanup = !settings.dead_letter_evicted;
+    settings.evict_at_once = settings.expire_at_once && settings.dead_letter_evicted;
     if !exchanges.is_empty() && rng.once_in(3) {
         settings.dead_letter =
             DeadLetterTo::Exchange { name: rng.one_of(exchanges).to_string(), routing_key: None };
@@ -155,6 +156,7 @@ pub(crate) fn without_limits(settings: &mut Settings) {
     (settings.max_length, settings.max_bytes, settings.max_message_bytes) = (0, 0, 0);
     (settings.reject_below, settings.last_value) = (None, None);
     settings.expire_at_once = false;
+    settings.evict_at_once = false;
 }
 
 /// Half of the queues have priorities from 0 on, and half of those do not go by them.

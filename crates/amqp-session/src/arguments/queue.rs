@@ -111,9 +111,12 @@ fn times(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), Refus
 }
 
 fn limits(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), Refused> {
-    let most = 1..=i64::MAX as u64;
-    settings.max_length = arguments.number("x-max-length", most.clone())?.unwrap_or_default();
-    settings.max_bytes = arguments.number("x-max-length-bytes", most)?.unwrap_or_default();
+    let most = 0..=i64::MAX as u64;
+    let length = arguments.number("x-max-length", most.clone())?;
+    let bytes = arguments.number("x-max-length-bytes", most)?;
+    settings.evict_at_once = length == Some(0) || bytes == Some(0);
+    settings.max_length = length.unwrap_or_default();
+    settings.max_bytes = bytes.unwrap_or_default();
     settings.overflow = match arguments.text("x-overflow")? {
         None | Some("drop-head") => Overflow::Evict,
         Some("reject-publish") => Overflow::Reject,

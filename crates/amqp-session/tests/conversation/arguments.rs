@@ -100,6 +100,39 @@ fn max_length_drops_the_oldest() {
     assert_eq!(broker.waiting("q"), "b:0 c:0");
 }
 
+/// As in RabbitMQ: what no consumer takes at once is dropped, or dead, and so is what comes back.
+#[test]
+fn max_length_0_keeps_nothing() {
+    for argument in ["x-max-length", "x-max-length-bytes"] {
+        let (broker, mut ann) = with(&[
+            (argument, n(0)),
+            ("x-dead-letter-exchange", t("")),
+            ("x-dead-letter-routing-key", t("dead")),
+        ]);
+        ann.declare("dead", &[]);
+        ann.publish("q", "a");
+        ann.hears();
+        assert_eq!((broker.waiting("q"), broker.waiting("dead")), (String::new(), "a:0".to_owned()));
+        assert_eq!(ann.get("dead"), "a");
+        assert_eq!(ann.letter("a").header("x-first-death-reason"), Some("\"maxlen\"".to_owned()));
+        ann.consume("q");
+        ann.publish("q", "b");
+        assert_eq!(ann.hears(), "b");
+        ann.put_back("b");
+        ann.hears();
+        assert_eq!((broker.waiting("q"), broker.waiting("dead")), (String::new(), "a:0(leased) b:0".to_owned()));
+    }
+}
+
+#[test]
+fn max_length_0_refuses_all_where_what_is_new_is_refused() {
+    let (broker, mut ann) = with(&[("x-max-length", n(0)), ("x-overflow", t("reject-publish"))]);
+    ann.confirm();
+    ann.publish("q", "a");
+    assert_eq!(ann.hears(), "not taken 1");
+    assert_eq!(broker.waiting("q"), "");
+}
+
 #[test]
 fn max_length_bytes_counts_bytes() {
     let (broker, mut ann) = with(&[("x-max-length-bytes", n(10))]);

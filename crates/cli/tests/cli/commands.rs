@@ -114,39 +114,40 @@ fn queues_are_declared_listed_shown_and_deleted() {
     story.check(
         &["queue", "show", "jobs"],
         expect![[r#"
-        exit 0
-        jobs
-          consumers: 0, waiting: 0
-          backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
-          check_entire_queue_on_cleanup = true
-          consumer_timeout_ms = 0
-          dead_letter = "keep"
-          dead_letter_evicted = false
-          dead_letter_expired = false
-          delivery_limit = 0
-          expire_at_once = false
-          expires_ms = 0
-          fair_keys = false
-          group_limit = 0
-          max_active = 20
-          max_bytes = 0
-          max_consumers = 50000
-          max_length = 0
-          max_message_bytes = 0
-          max_ttl_ms = 0
-          max_unacked = 1000000
-          order = "priority"
-          overflow = "evict"
-          paused = true
-          picker = "strict"
-          run_timeout_ms = 0
-          scheme = "named"
-          single_active_consumer = false
-          ttl_ms = 0
-          visibility_timeout_ms = 30000
+            exit 0
+            jobs
+              consumers: 0, waiting: 0
+              backoff = {"initial_ms":0,"max_ms":3600000,"multiplier":2}
+              check_entire_queue_on_cleanup = true
+              consumer_timeout_ms = 0
+              dead_letter = "keep"
+              dead_letter_evicted = false
+              dead_letter_expired = false
+              delivery_limit = 0
+              evict_at_once = false
+              expire_at_once = false
+              expires_ms = 0
+              fair_keys = false
+              group_limit = 0
+              max_active = 20
+              max_bytes = 0
+              max_consumers = 50000
+              max_length = 0
+              max_message_bytes = 0
+              max_ttl_ms = 0
+              max_unacked = 1000000
+              order = "priority"
+              overflow = "evict"
+              paused = true
+              picker = "strict"
+              run_timeout_ms = 0
+              scheme = "named"
+              single_active_consumer = false
+              ttl_ms = 0
+              visibility_timeout_ms = 30000
 
-        no lanes: nothing was published yet
-    "#]],
+            no lanes: nothing was published yet
+        "#]],
     );
     story.check(
         &["queue", "resume", "jobs"],
@@ -219,6 +220,7 @@ fn queues_are_declared_listed_shown_and_deleted() {
               dead_letter_evicted = false
               dead_letter_expired = false
               delivery_limit = 0
+              evict_at_once = false
               expire_at_once = false
               expires_ms = 0
               fair_keys = false

@@ -122,6 +122,9 @@ macro_rules! conformance_tests {
                 a_lease_that_waits_is_not_served_with_what_is_over,
                 a_time_to_live_of_0_is_taken_at_once_or_over,
                 a_queue_may_let_expire_what_nobody_takes_at_once,
+                a_queue_may_evict_what_nobody_takes_at_once,
+                what_is_evicted_at_once_may_be_kept,
+                a_queue_of_no_messages_may_refuse_all,
             ;
             delay:
                 a_delayed_message_is_not_leased_before_it_is_due,

@@ -1,6 +1,6 @@
 //! The time to live: never delivered after it, wherever a message stands.
 
-use overtake_lane::{DeathReason, Settings, Status};
+use overtake_lane::{DeathReason, Overflow, Refusal, Settings, Status};
 
 use super::{Fixture, Story, settings};
 
@@ -137,4 +137,33 @@ pub async fn a_queue_may_let_expire_what_nobody_takes_at_once<F: Fixture>(fixtur
     story.publish("a b").await;
     assert_eq!(story.next(&mut consumer, 1).await, "a");
     assert_eq!(story.left().await, "leased a · dead b");
+}
+
+/// A limit of no messages: it is evicted like any other, also when it comes back; or refused where the queue refuses what is too much.
+pub async fn a_queue_may_evict_what_nobody_takes_at_once<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.evict_at_once = true)).await;
+    let mut consumer = story.consume(1).await;
+    story.publish("a b").await;
+    assert_eq!(story.next(&mut consumer, 1).await, "a");
+    assert_eq!(story.left().await, "leased a");
+    story.nack("a").await;
+    assert_eq!(story.left().await, "");
+    let lane = story.lane("4").await;
+    assert_eq!((lane.evicted, lane.expired), (2, 0));
+}
+
+/// As a dead letter, where the queue keeps what it evicts.
+pub async fn what_is_evicted_at_once_may_be_kept<F: Fixture>(fixture: F) {
+    let keeps = settings(|s| (s.evict_at_once, s.dead_letter_evicted) = (true, true));
+    let story = Story::of(fixture, keeps).await;
+    story.publish("a:5,id=a").await;
+    assert_eq!(story.left().await, "dead a");
+    assert_eq!(story.show("a").await.message.death().expect("it died").reason, DeathReason::Maxlen);
+}
+
+/// Where a full queue refuses, it is always full.
+pub async fn a_queue_of_no_messages_may_refuse_all<F: Fixture>(fixture: F) {
+    let refuses = settings(|s| (s.evict_at_once, s.overflow) = (true, Overflow::Reject));
+    let story = Story::of(fixture, refuses).await;
+    assert_eq!(story.refusal("a").await, Refusal::QueueFull);
 }

@@ -378,8 +378,16 @@ impl Queue {
         });
     }
 
-    /// The time to live is over. Answers that something is to be done with it, if the settings say so.
+    /// The time to live is over, or nobody took at once what may not wait. Answers that something is to be done with it, if the settings
+    /// say so.
     fn expire(&mut self, slot: Slot, step: &mut Step) -> Option<End> {
+        if self.settings.evict_at_once && self.entries[slot].message.is_at_once() {
+            if self.settings.keeps(DeathReason::Maxlen) {
+                return Some(End::Dies(DeathReason::Maxlen));
+            }
+            self.settle(slot, Settled::Evicted, step);
+            return None;
+        }
         if self.settings.keeps(DeathReason::Expired) {
             return Some(End::Dies(DeathReason::Expired));
         }

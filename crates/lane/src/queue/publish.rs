@@ -40,6 +40,9 @@ impl Queue {
         }
         self.check_kind(publish, max_message_bytes)?;
         self.lanes.check(priority)?;
+        if self.settings.evict_at_once && self.settings.overflow != Overflow::Evict {
+            return Err(Refusal::QueueFull);
+        }
         let at_once = publish.ttl_ms == Some(0) || self.ends_at_once(publish.base_ttl_ms);
         if !at_once {
             let replaced = self.replaced_by(publish.key.as_deref());
@@ -142,7 +145,7 @@ impl Queue {
 
     /// Whether a message of its priority is taken without being refused for the queue's limits.
     pub(crate) fn has_room_for(&self, message: &Message) -> bool {
-        if self.settings.expire_at_once {
+        if self.settings.expire_at_once || self.settings.evict_at_once {
             return true;
         }
         let replaced = self.replaced_by(message.key());
@@ -300,9 +303,10 @@ impl Queue {
         set.chain(own_ms).chain(self.ends_at_once(base_ms).then_some(0)).min()
     }
 
-    /// Whether the queue lets nothing wait that says no more: its time to live is 0, unless another stands in for it.
+    /// Whether the queue lets nothing wait that says no more: its limit is no messages, or its time to live is 0 and no other stands
+    /// in for it.
     fn ends_at_once(&self, base_ms: Option<u64>) -> bool {
-        self.settings.expire_at_once && base_ms.is_none()
+        self.settings.evict_at_once || (self.settings.expire_at_once && base_ms.is_none())
     }
 
     /// Puts in a message that is new here, its fact said, and lets the least urgent pay for it. `None`: that was itself.

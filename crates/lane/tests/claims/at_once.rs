@@ -33,6 +33,35 @@ fn without_one_it_is_expired_and_never_counts_as_ready() {
 }
 
 #[test]
+fn a_queue_that_evicts_at_once_has_a_limit_of_no_messages() {
+    check(
+        r#""evict_at_once":true"#,
+        "publish a · left · consume w · publish b · left · nack b · left · lanes",
+        expect![""],
+    );
+    check(
+        r#""evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"r"}"#,
+        "declare r · publish a:7 · left · in r · left · deaths a",
+        expect![""],
+    );
+    check(
+        r#""evict_at_once":true,"overflow":"reject""#,
+        "publish a · consume w · publish b · left",
+        expect![""],
+    );
+}
+
+/// A message that goes round queues that keep nothing ends.
+#[test]
+fn a_round_of_queues_that_evict_at_once_ends() {
+    check(
+        r#""evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"r"}"#,
+        r#"declare r "evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"q"} · publish a · left · in r · left · lanes"#,
+        expect![""],
+    );
+}
+
+#[test]
 fn it_takes_no_room_and_evicts_nobody() {
     check(
         r#""max_length":1,"max_bytes":5"#,

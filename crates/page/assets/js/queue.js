@@ -134,7 +134,7 @@ const GROUPS = {
   'Order': ['scheme', 'default_priority', 'order', 'picker', 'lanes', 'partitions', 'last_value', 'fair_keys'],
   'How much runs': ['paused', 'max_active', 'group_limit', 'rate_limit', 'key_rate_limit', 'max_unacked', 'max_consumers', 'single_active_consumer'],
   'Failing': ['delivery_limit', 'backoff', 'visibility_timeout_ms', 'consumer_timeout_ms', 'run_timeout_ms', 'dead_letter', 'dead_letter_expired', 'dead_letter_evicted', 'history'],
-  'Limits': ['max_length', 'max_bytes', 'overflow', 'reject_below', 'max_message_bytes', 'ttl_ms', 'max_ttl_ms', 'expire_at_once', 'check_entire_queue_on_cleanup', 'expires_ms'],
+  'Limits': ['max_length', 'max_bytes', 'overflow', 'reject_below', 'max_message_bytes', 'ttl_ms', 'max_ttl_ms', 'expire_at_once', 'evict_at_once', 'check_entire_queue_on_cleanup', 'expires_ms'],
 };
 
 // A setting as a change says it: one that is not there is null, and so is a part of a table that the other settings have alone.

@@ -250,7 +250,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders]\nscheme = \"signed\"\nmax_activ = 10\n",
         expect![[r#"
-            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
               3 | max_activ = …
                 | ^^^^^^^^^
         "#]],
@@ -401,7 +401,7 @@ fn a_flag_is_refused_with_its_name() {
         "queue",
         "orders={ max_activ = 1 }",
         expect![[r#"
-            flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
             hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
         "#]],
     );

@@ -62,7 +62,7 @@ pub(crate) fn expected(
     let base = if settings.ttl_ms > 0 { settings.ttl_ms } else { default_ttl_ms };
     let base = route_ttl_ms.unwrap_or(base);
     let set = [base, settings.max_ttl_ms].into_iter().filter(|ms| *ms > 0);
-    let ends_at_once = settings.expire_at_once && route_ttl_ms.is_none();
+    let ends_at_once = settings.evict_at_once || (settings.expire_at_once && route_ttl_ms.is_none());
     let set = set.chain(message.ttl_ms).chain(ends_at_once.then_some(0));
     set.min().map_or(Time::NEVER, |ms| now.after(ms))
 }

@@ -98,6 +98,11 @@ end
 
 -- Answers why it dies, if it does.
 local function expire(p, key, m)
+  if p.settings.evict_at_once and is_at_once(m) then
+    if p.settings.history or fate(p.settings, 'maxlen') ~= 'drop' then return 'maxlen' end
+    settle(p, key, m, 'evicted')
+    return nil
+  end
   if p.settings.history or fate(p.settings, 'expired') ~= 'drop' then return 'expired' end
   settle(p, key, m, 'expired')
   return nil

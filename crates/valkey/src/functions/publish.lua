@@ -79,7 +79,7 @@ local function expiry(p, m, since)
   local function set(ms) if not least or ms < least then least = ms end end
   if s.max_ttl_ms > 0 then set(s.max_ttl_ms) end
   if m.ttl_ms then set(m.ttl_ms) end
-  if s.expire_at_once and not m.base_ms then set(0) end
+  if s.evict_at_once or (s.expire_at_once and not m.base_ms) then set(0) end
   return least and since + least or NEVER
 end
 
@@ -99,7 +99,8 @@ local function check(p, m, tally)
   if not has_lane(p, level, tally.opened) then return 'too_many_lanes' end
   -- Else what one eviction begins might go round through all places.
   if m.is_evicted and leaves_evicted(s) and is_full_of(p, p.waiting + 1, p.bytes + m.size) then return 'queue_full' end
-  m.is_at_once = m.ttl_ms == 0 or (s.expire_at_once and not m.base_ms)
+  if s.evict_at_once and s.overflow ~= 'evict' and not m.from then return 'queue_full' end
+  m.is_at_once = m.ttl_ms == 0 or s.evict_at_once or (s.expire_at_once and not m.base_ms)
   if m.is_at_once then return nil end
   local _, replaced = replaced_by(p, m.key)
   return no_room(p, level, m.priority, m.size, tally, replaced)

@@ -114,7 +114,7 @@ local function do_parts(p, messages, settlements, number, tells)
     else
       local there = pending(p, m.id)
       local key = there or publish(p, m)
-      if not there and (m.ttl_ms == 0 or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
+      if not there and (m.ttl_ms == 0 or p.settings.evict_at_once or (p.settings.expire_at_once and not m.base_ms)) then at_once[#at_once + 1] = key end
       note_taken(p, m.origin)
       what[at] = told(p, key, tells, there)
     end

@@ -278,7 +278,7 @@ fn settings_of(
     let times = (
         prop_oneof![2 => Just(0), 1 => ms()],
         prop_oneof![3 => Just(0), 1 => ms()],
-        prop::bool::weighted(0.05),
+        (prop::bool::weighted(0.05), prop::bool::weighted(0.05)),
     );
     let deaths = (0..4_u32, ms(), ends(), any::<bool>(), any::<bool>());
     let keys =
@@ -294,7 +294,7 @@ fn settings_of(
             (max_active, max_length, max_bytes, is_rated),
             overflow,
             reject_below,
-            (ttl_ms, max_ttl_ms, expire_at_once),
+            (ttl_ms, max_ttl_ms, (expire_at_once, evict_at_once)),
             (delivery_limit, wait, (dead_letter, history), dead_letter_expired, dead_letter_evicted),
             (run_timeout_ms, consumer_timeout_ms, paused),
             (group_limit, is_key_rated, fair_keys),
@@ -316,6 +316,7 @@ fn settings_of(
                 ttl_ms,
                 max_ttl_ms,
                 expire_at_once,
+                evict_at_once,
                 delivery_limit,
                 backoff: Backoff { initial_ms: wait.min(10), multiplier: 3, max_ms: 50 },
                 dead_letter,

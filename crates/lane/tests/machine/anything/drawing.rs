@@ -276,7 +276,8 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
     let refusals =
         (prop::option::weighted(0.2, (1..8_u64, 0..10_i64)), prop_oneof![3 => Just(0_u64), 1 => 5..40_u64]);
     let times = (ms(), ms(), prop_oneof![Just(0_u64), 1..40_000_u64], ms());
-    let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
+    let at_once = (prop::bool::weighted(0.1), prop::bool::weighted(0.07));
+    let flags = (any::<bool>(), any::<bool>(), at_once);
     let deaths = (0..4_u32, dead_letter(), flags);
     let life = (
         prop_oneof![9 => Just(0_u64), 1 => 500..20_000_u64],
@@ -292,7 +293,11 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
             (max_length, max_bytes, overflow),
             (reject_below, max_message_bytes),
             (ttl_ms, max_ttl_ms, visibility_timeout_ms, initial_ms),
-            (delivery_limit, dead_letter, (dead_letter_expired, dead_letter_evicted, expire_at_once)),
+            (
+                delivery_limit,
+                dead_letter,
+                (dead_letter_expired, dead_letter_evicted, (expire_at_once, evict_at_once)),
+            ),
             (last_value, (expires_ms, consumer_timeout_ms, single_active_consumer)),
         )| {
             let name = |at: usize| lane_names(&order)[at % lane_names(&order).len()].to_owned();
@@ -330,6 +335,7 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
                 dead_letter_expired,
                 dead_letter_evicted,
                 expire_at_once,
+                evict_at_once,
                 check_entire_queue_on_cleanup: !dead_letter_expired,
                 last_value,
                 max_unacked: 3,
@@ -507,6 +513,7 @@ pub(super) fn deep_settings() -> impl Strategy<Value = Box<Settings>> {
             max_bytes: 0,
             ttl_ms: 0,
             expire_at_once: false,
+            evict_at_once: false,
             ..*settings
         })
     })
