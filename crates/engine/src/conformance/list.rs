@@ -54,6 +54,8 @@ macro_rules! conformance_tests {
                 a_queue_has_so_many_lanes_and_no_more,
                 a_priority_with_a_name_always_finds_a_lane,
                 each_lane_tells_what_is_in_it,
+                bytes_are_told_by_how_messages_stand,
+                a_queue_tells_when_it_was_last_active,
                 a_lease_is_of_the_lanes_it_chooses,
                 a_lease_waits_for_the_lanes_it_chooses,
             ;

@@ -4,6 +4,7 @@ use overtake_lane::{LaneView, QueueView};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::idle;
 use crate::policies::Definitions;
 use crate::rates::Counts;
 use crate::tables;
@@ -14,6 +15,8 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
     let samples = app.rates.queue(queue.queue);
     let sum = |number: fn(&LaneView) -> u64| queue.lanes.iter().map(number).sum::<u64>();
     let (bytes, messages) = (sum(|lane| lane.bytes), counts.ready + counts.unacked);
+    let (leased_bytes, spilled) = (sum(|lane| lane.leased_bytes), sum(|lane| lane.spilled));
+    let spilled_bytes = sum(|lane| lane.spilled_bytes);
     let capacity = if counts.consumers == 0 { 0.0 } else { samples.capacity(&counts) };
     let lasting = if queue.identity.is_lasting() { (messages, bytes) } else { (0, 0) };
     let mut shown = json!({
@@ -34,11 +37,17 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
         "consumer_utilisation": capacity,
         "single_active_consumer_tag": null,
         "exclusive_consumer_tag": null,
-        "memory": bytes,
+        "memory": bytes - spilled_bytes,
         "message_bytes": bytes,
-        "message_bytes_ram": bytes,
+        "message_bytes_ready": bytes - leased_bytes,
+        "message_bytes_unacknowledged": leased_bytes,
+        "message_bytes_ram": bytes - spilled_bytes,
+        "message_bytes_paged_out": spilled_bytes,
+        "messages_ram": messages - spilled,
+        "messages_ready_ram": counts.ready - spilled,
+        "messages_unacknowledged_ram": counts.unacked,
+        "messages_paged_out": spilled,
         "message_bytes_persistent": lasting.1,
-        "messages_ram": messages,
         "messages_persistent": lasting.0,
         "head_message_timestamp": null,
         "storage_version": 2,
@@ -52,6 +61,7 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
             "priority_lengths": lengths(queue),
         },
     });
+    idle::show(&mut shown, app, queue.active_at);
     let fields = shown.as_object_mut().expect("it was made an object");
     fields.extend(samples.stocks(&counts));
     fields.insert("message_stats".to_owned(), samples.flows(&counts));
@@ -68,6 +78,8 @@ fn by_priority(queue: &QueueView) -> Value {
             "messages_unacknowledged": lane.leased,
             "messages_dead": lane.dead,
             "message_bytes": lane.bytes,
+            "message_bytes_ready": lane.bytes - lane.leased_bytes,
+            "message_bytes_unacknowledged": lane.leased_bytes,
             "oldest_age_ms": lane.oldest_age_ms,
         });
         (lane.lane.to_string(), shown)

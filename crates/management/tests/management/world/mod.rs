@@ -1,5 +1,6 @@
 //! A broker in memory, and a tool that speaks to its router without sockets.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use overtake_access::{Account, Change, Desks, Gate, Hashing, PasswordHash, Peer, Permission};
-use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
+use overtake_engine::{Engine, LocalEngine, ManualClock, Options};
+use overtake_lane::Time;
 use overtake_management::{Connections, Listener, ManagementOptions};
 use overtake_store::MemoryDisk;
 use serde_json::Value;
@@ -24,6 +26,19 @@ pub(crate) struct World {
     pub(crate) engine: Arc<LocalEngine>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) desks: Desks,
+    clock: Arc<ManualClock>,
+}
+
+/// When each world begins: 2026-11-27T16:00:00Z.
+const BEGINNING: Time = Time(1_795_795_200_000);
+
+thread_local! {
+    /// The time of the world that was begun last on this thread; its handlers run here.
+    static NOW: Cell<Time> = const { Cell::new(BEGINNING) };
+}
+
+fn now() -> Time {
+    NOW.get()
 }
 
 /// What came back.
@@ -39,21 +54,30 @@ impl World {
     /// With `guest`, who may do everything.
     pub(crate) async fn new() -> Self {
         let small = Options { segment_bytes: 1 << 16, ..Options::default() };
-        let engine = LocalEngine::open_on(MemoryDisk::new(1), small, Arc::new(SystemClock)).expect("a store");
+        let clock = Arc::new(ManualClock::new(BEGINNING));
+        let engine = LocalEngine::open_on(MemoryDisk::new(1), small, clock.clone()).expect("a store");
         let engine = Arc::new(engine);
         let dynamic: Arc<dyn Engine> = engine.clone();
-        let gate = Gate::open(Arc::clone(&dynamic), || SystemClock.now()).await.expect("a gate");
+        NOW.set(BEGINNING);
+        let gate = Gate::open(Arc::clone(&dynamic), now).await.expect("a gate");
         let gate = Arc::new(gate);
         let options = ManagementOptions {
             node: "overtake@here".to_owned(),
             max_request_bytes: 1 << 16,
             max_message_bytes: 1 << 10,
             listeners: vec![Listener { protocol: "amqp", address: ([127, 0, 0, 1], 5_672).into() }],
+            clock: now,
             ..ManagementOptions::default()
         };
         let desks = Desks::new(dynamic, Arc::clone(&gate));
         let router = overtake_management::router(desks.clone(), Connections::default(), options);
-        Self { router, engine, gate, desks }
+        Self { router, engine, gate, desks, clock }
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, ms: u64) {
+        NOW.set(NOW.get().after(ms));
+        self.clock.advance(ms);
     }
 
     /// With somebody more, whose password is `test12`, with rights to all names in `/` or to none.
