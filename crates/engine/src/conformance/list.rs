@@ -250,6 +250,7 @@ macro_rules! conformance_tests {
                 a_message_that_one_queue_refuses_goes_to_none,
                 a_message_for_nobody_is_refused_if_mandatory,
                 the_nameless_exchange_is_every_queue_by_its_name,
+                an_exchange_counts_what_is_published_to_it,
                 the_predeclared_exchanges_are_there,
                 a_binding_taken_away_routes_no_more,
                 the_bindings_of_a_deleted_queue_are_gone,

@@ -19,6 +19,8 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
     let spilled_bytes = sum(|lane| lane.spilled_bytes);
     let capacity = if counts.consumers == 0 { 0.0 } else { samples.capacity(&counts) };
     let lasting = if queue.identity.is_lasting() { (messages, bytes) } else { (0, 0) };
+    let is_shared = !queue.effective_settings().single_active_consumer;
+    let active_consumers = if is_shared { counts.consumers } else { counts.consumers.min(1) };
     let mut shown = json!({
         "name": queue.name,
         "vhost": vhost,
@@ -33,10 +35,9 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
         "operator_policy": queue.operator_policy,
         "effective_policy_definition": policies.effective(queue),
         "consumers": counts.consumers,
+        "active_consumers": active_consumers,
         "consumer_capacity": capacity,
         "consumer_utilisation": capacity,
-        "single_active_consumer_tag": null,
-        "exclusive_consumer_tag": null,
         "memory": bytes - spilled_bytes,
         "message_bytes": bytes,
         "message_bytes_ready": bytes - leased_bytes,
