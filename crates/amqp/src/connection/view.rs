@@ -60,7 +60,7 @@ pub struct ChannelView {
     pub unacked: usize,
     /// What it has carried.
     pub counts: ChannelCounts,
-    /// When something last came or went on it.
+    /// When something last came or went on it, by the clock that the connection is driven by.
     pub active_at: Time,
     /// Publishes that are not answered.
     pub unconfirmed: u32,

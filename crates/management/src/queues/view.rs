@@ -50,7 +50,6 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
         "messages_paged_out": spilled,
         "message_bytes_persistent": lasting.1,
         "messages_persistent": lasting.0,
-        "head_message_timestamp": null,
         "storage_version": 2,
         "messages_by_priority": by_priority(queue),
         "messages_delayed": sum(|lane| lane.delayed),

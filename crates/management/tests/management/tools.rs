@@ -176,7 +176,7 @@ const READ: &[(&str, &str, &str)] = &[
         "rabbitmqadmin",
         "consumers",
         "consumer_tag queue.name queue.vhost ack_required exclusive prefetch_count active \
-         channel_details.connection_name channel_details.number channel_details.peer_host",
+         consumer_timeout channel_details.connection_name channel_details.number channel_details.peer_host",
     ),
     ("rabbitmqadmin", "vhosts", "name messages messages_ready messages_unacknowledged message_stats.publish"),
 ];
