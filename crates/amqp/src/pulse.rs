@@ -35,6 +35,11 @@ impl Pulse {
         self.interval_ms / 1_000
     }
 
+    /// When the peer last said something.
+    pub(crate) fn heard(&self) -> Time {
+        self.heard
+    }
+
     pub(crate) fn hear(&mut self, now: Time) {
         self.heard = now;
     }

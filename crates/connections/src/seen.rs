@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use overtake_amqp_session::Conversation;
-use overtake_engine::{Clock, WallClock};
+use overtake_engine::{Clock, SystemClock, WallClock};
+use overtake_lane::Time;
 use overtake_management::{Caller, Connections, Looks, Question, Seat};
 use tokio::net::TcpStream;
 
@@ -55,7 +56,13 @@ impl Seen {
         match question {
             Question::Look(tell) => {
                 let user = conversation.user().to_owned();
-                let view = conversation.connection().view();
+                let mut view = conversation.connection().view();
+                // A connection knows how much time has passed, and no dates.
+                let (passed, now) = (SystemClock.steady().running(), SystemClock.now());
+                for channel in &mut view.channels {
+                    let idle_ms = passed.since(channel.active_at);
+                    channel.active_at = Time(now.0.saturating_sub(idle_ms));
+                }
                 let _ = tell.send(Looks { user, view, received: self.received, sent: self.sent });
             }
             Question::Close(why) => conversation.connection().force_close(&why),

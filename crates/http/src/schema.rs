@@ -299,6 +299,14 @@ pub(crate) struct LaneSchema {
     dead: u64,
     /// Bytes of what is ready, delayed and leased.
     bytes: u64,
+    /// Bytes of what is ready.
+    ready_bytes: u64,
+    /// Bytes of what is leased.
+    leased_bytes: u64,
+    /// Those of the ready messages that wait in segments and not in memory.
+    spilled: u64,
+    /// Bytes of those.
+    spilled_bytes: u64,
     /// Age of the oldest ready message, ms; 0 when none is.
     oldest_age_ms: u64,
     /// The cap of this lane; 0 for none.

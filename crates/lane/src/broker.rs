@@ -375,7 +375,7 @@ impl Broker {
                 }
             }
         }
-        note(queue, &mut self.schedule, &mut self.totals);
+        note(queue, self.now, &mut self.schedule, &mut self.totals);
         for consumer in gone {
             if let Some(seat) = self.seats.remove(&consumer) {
                 self.sessions.forget_taker(seat.session, consumer);
@@ -404,7 +404,7 @@ impl Broker {
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {
         if let Some(queue) = self.queues.get_mut(&id) {
-            note(queue, &mut self.schedule, &mut self.totals);
+            note(queue, self.now, &mut self.schedule, &mut self.totals);
         }
     }
 
@@ -546,7 +546,10 @@ impl Totals {
 }
 
 /// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
-fn note(queue: &mut Queue, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
+fn note(queue: &mut Queue, at: Time, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
+    if std::mem::take(&mut queue.is_active) {
+        queue.active_at = at;
+    }
     let (outstanding, spilled) = (queue.outstanding(), queue.spilled);
     let now = Totals { outstanding, spilled, history_bytes: queue.history_bytes };
     totals.change(std::mem::replace(&mut queue.noted, now), now);

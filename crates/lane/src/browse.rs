@@ -239,6 +239,10 @@ impl Queue {
             leased: lane.leased,
             dead: lane.dead,
             bytes: lane.bytes,
+            ready_bytes: lane.ready_bytes,
+            leased_bytes: lane.leased_bytes,
+            spilled: lane.spilled,
+            spilled_bytes: lane.runs.iter().map(|(_, id)| self.runs[id].bytes).sum(),
             oldest_age_ms: self
                 .lane_messages(self.lanes.index_at(rank))
                 .next()
@@ -269,6 +273,7 @@ impl Queue {
             owner: self.owner,
             consumers,
             waiting,
+            active_at: self.active_at,
             first_seq: self.first_seq(),
             next_seq: self.next_seq,
             quarantined: self.runs.values().chain(self.quarantined.values()).map(Run::quarantined).sum(),

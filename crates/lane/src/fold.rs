@@ -277,6 +277,7 @@ impl Broker {
             queue.bring_strays();
             queue.begin(now);
             queue.drop_outdated(step);
+            (queue.active_at, queue.is_active) = (now, false);
             self.reschedule(id);
         }
         self.tick(now, step);

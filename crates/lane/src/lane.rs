@@ -35,6 +35,7 @@ pub(crate) struct Lane {
     pub(crate) delayed: u64,
     pub(crate) leased: u64,
     pub(crate) dead: u64,
+    pub(crate) leased_bytes: u64,
     pub(crate) bytes: u64,
     pub(crate) stats: LaneStats,
     rank: usize,
@@ -69,6 +70,7 @@ impl Lane {
             delayed: 0,
             leased: 0,
             dead: 0,
+            leased_bytes: 0,
             bytes: 0,
             stats: LaneStats::default(),
             rank: 0,
@@ -380,9 +382,12 @@ impl Lanes {
         }
     }
 
-    pub(crate) fn count_leased(&mut self, index: u16, more: bool) {
+    pub(crate) fn count_leased(&mut self, index: u16, bytes: u64, more: bool) {
         let lane = &mut self.lanes[usize::from(index)];
-        lane.leased = if more { lane.leased + 1 } else { lane.leased - 1 };
+        (lane.leased, lane.leased_bytes) = match more {
+            true => (lane.leased + 1, lane.leased_bytes + bytes),
+            false => (lane.leased - 1, lane.leased_bytes - bytes),
+        };
         self.capped.set(lane.rank, lane.is_capped());
     }
 

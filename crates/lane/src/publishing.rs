@@ -266,7 +266,9 @@ impl Broker {
             Address::Queue(name) => here.queue(name).map(Targets::One),
             Address::Exchange { name, routing_key, more_keys, marks, mandatory } => {
                 let targets = if name.is_empty() && more_keys.is_empty() {
-                    here.queue(routing_key).map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
+                    let one = here.queue(routing_key);
+                    here.topology.nameless.count(usize::from(one.is_ok()));
+                    one.map_or_else(|_| Targets::Many(Vec::new()), Targets::One)
                 } else {
                     let first = std::iter::once(routing_key).chain(more_keys);
                     let keys: SmallVec<[&str; 4]> = first.map(|key| &**key).collect();
@@ -331,12 +333,14 @@ fn routed(here: &Vhost, copies: &[RouteCopy]) -> Targets {
 }
 
 fn route(here: &Vhost, exchange: &str, letter: &Envelope<'_>) -> Result<Targets, Refusal> {
-    if here.topology.exchange(exchange).is_some_and(|exchange| exchange.settings.internal) {
+    let there = here.topology.exchange(exchange);
+    if there.is_some_and(|exchange| exchange.settings.internal) {
         return Err(Refusal::ExchangeInternal);
     }
     let route = here.topology.route(exchange, letter)?;
     let known = |queue: &Arc<str>| here.queue(queue).ok();
     let ids: Vec<QueueId> = route.queues.iter().filter_map(known).collect();
+    there.map_or(&here.topology.nameless, |exchange| &exchange.traffic).count(ids.len());
     if route.delayed.is_empty() {
         return Ok(if let [one] = *ids { Targets::One(one) } else { Targets::Many(ids) });
     }

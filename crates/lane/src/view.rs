@@ -39,6 +39,8 @@ pub struct QueueView {
     pub consumers: u64,
     /// Pulls that wait for a message.
     pub waiting: u64,
+    /// When it was declared or its broker started, or since then a message came, was leased, was returned or left. Zero where that is not known.
+    pub active_at: Time,
     /// No message of it, however it stands, has a lesser sequence than this; that of its next one if it is empty.
     pub first_seq: Seq,
     /// The sequence its next message gets.
@@ -74,6 +76,14 @@ pub struct LaneView {
     pub dead: u64,
     /// Bytes of content of what is ready, delayed and leased.
     pub bytes: u64,
+    /// Bytes of content of what is ready.
+    pub ready_bytes: u64,
+    /// Bytes of content of what is leased.
+    pub leased_bytes: u64,
+    /// Those of the ready messages that wait in segments and not in memory.
+    pub spilled: u64,
+    /// Bytes of content of those.
+    pub spilled_bytes: u64,
     /// Age of the oldest ready message, ms; 0 when none is.
     pub oldest_age_ms: u64,
     /// The cap of this lane, 0 for none.

@@ -9,7 +9,7 @@ use overtake_lane::VhostView;
 use crate::connections::Connections;
 use crate::options::ManagementOptions;
 use crate::problem::Problem;
-use crate::rates::Rates;
+use crate::rates::{Rates, Sources, Watched};
 
 /// What all handlers share.
 pub(crate) struct App {
@@ -36,8 +36,13 @@ impl App {
         self.engine().health()
     }
 
-    /// Somebody wants to see rates.
-    pub(crate) fn watch(&self) {
-        self.rates.watch(self.engine(), self.options.sampled_every);
+    /// Somebody wants to see the rates of this.
+    pub(crate) fn watch(&self, what: Watched) {
+        self.rates.watch(what, || self.sources(), self.options.sampled_every);
+    }
+
+    /// Where numbers come from.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources { engine: Arc::clone(self.engine()), connections: self.connections.clone() }
     }
 }

@@ -3,7 +3,6 @@
 use std::thread::available_parallelism;
 
 use overtake_access::Tag;
-use overtake_lane::QueueView;
 use overtake_telemetry::process;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use crate::app::App;
 use crate::ask::Ask;
 use crate::options::{Listener, RABBITMQ_VERSION};
 use crate::problem::Problem;
-use crate::rates::Counts;
+use crate::rates::{CHURN, Counts, OF_NODES, Watched};
 use crate::routes::Routes;
 use crate::{exchanges, parameters, queues, sockets};
 
@@ -87,19 +86,20 @@ fn contexts(app: &App) -> Value {
 }
 
 async fn overview(ask: Ask) -> Answer {
-    ask.app.watch();
     let app = &ask.app;
-    let (mut counts, mut queues_seen, mut exchanges_seen) = (Counts::default(), 0, 0);
+    app.watch(Watched::Queues);
+    app.watch(Watched::Node);
+    let (mut queues, mut exchanges_seen) = (Vec::new(), 0);
     for desk in ask.desks().await? {
-        let queues: Vec<QueueView> = queues::all(&desk).await?;
-        counts = queues.iter().map(Counts::of).fold(counts, Counts::and);
-        queues_seen += queues.len();
+        queues.extend(queues::all(&desk).await?);
         exchanges_seen += exchanges::all(&desk).await?.len();
     }
     let connected = sockets::visible(&ask, None).await;
     let channels: usize = connected.iter().map(|one| one.looks.view.channels.len()).sum();
-    let (created, closed) = app.connections.churn();
-    let samples = app.rates.whole();
+    let counts = queues.iter().map(Counts::of).fold(Counts::default(), Counts::and);
+    // Whoever sees a part is told the rates of that part.
+    let sees_all = ask.who.must_have(Tag::Monitoring).is_ok();
+    let samples = if sees_all { app.rates.whole() } else { app.rates.queues(&queues) };
     let listeners: Vec<Value> = app.options.listeners.iter().map(|one| listener(app, one)).collect();
     let mut shown = json!({
         "management_version": RABBITMQ_VERSION,
@@ -121,28 +121,18 @@ async fn overview(ask: Ask) -> Answer {
         "statistics_db_event_queue": 0,
         "sample_retention_policies": {"global": [300], "basic": [300], "detailed": [300]},
         "exchange_types": exchange_types(),
-        "churn_rates": {
-            "connection_created": created,
-            "connection_created_details": {"rate": 0.0},
-            "connection_closed": closed,
-            "connection_closed_details": {"rate": 0.0},
-            "channel_created": 0,
-            "channel_closed": 0,
-            "queue_declared": 0,
-            "queue_created": 0,
-            "queue_deleted": 0,
-        },
+        "churn_rates": app.rates.node().counters(&CHURN, &app.sources().node()),
         "object_totals": {
             "connections": connected.len(),
             "channels": channels,
             "consumers": counts.consumers,
-            "queues": queues_seen,
+            "queues": queues.len(),
             "exchanges": exchanges_seen,
         },
         "queue_totals": samples.stocks(&counts),
         "message_stats": samples.flows(&counts),
     });
-    if ask.who.must_have(Tag::Monitoring).is_ok() {
+    if sees_all {
         shown["listeners"] = listeners.into();
         shown["contexts"] = contexts(app);
     }
@@ -166,13 +156,12 @@ async fn rename(ask: Ask) -> Answer {
 // ---- nodes ----
 
 fn node_shown(app: &App) -> Value {
-    let health = app.health();
+    app.watch(Watched::Node);
+    let (health, node) = (app.health(), app.sources().node());
     let processors = available_parallelism().map_or(1, usize::from);
-    let (free, low) = health.disk.map_or((0, 0), |disk| (disk.free, disk.low));
-    let memory = process::memory();
+    let low = health.disk.map_or(0, |disk| disk.low);
     let uptime = u64::try_from(app.options.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let sockets = app.connections.open();
-    json!({
+    let mut shown = json!({
         "name": app.options.node,
         "type": "disc",
         "running": health.down.is_none(),
@@ -183,24 +172,14 @@ fn node_shown(app: &App) -> Value {
         "run_queue": 0,
         "rabbitmq_version": RABBITMQ_VERSION,
         "rates_mode": "basic",
-        "mem_used": memory,
-        "mem_used_details": {"rate": 0.0},
         "mem_limit": process::machine_memory(),
         "mem_alarm": false,
         "mem_calculation_strategy": "rss",
-        "disk_free": free,
-        "disk_free_details": {"rate": 0.0},
         "disk_free_limit": low,
         "disk_free_alarm": health.full.is_some(),
-        "fd_used": process::open_files(),
-        "fd_used_details": {"rate": 0.0},
         "fd_total": process::open_files_max(),
-        "sockets_used": sockets,
-        "sockets_used_details": {"rate": 0.0},
         "sockets_total": app.options.max_connections,
-        "proc_used": 1,
-        "proc_used_details": {"rate": 0.0},
-        "proc_total": 1,
+        "proc_total": process::threads_max(),
         "partitions": [],
         "cluster_links": [],
         "applications": [{"name": "overtake", "description": "Overtake", "version": app.options.version}],
@@ -216,7 +195,10 @@ fn node_shown(app: &App) -> Value {
         "log_files": [],
         "config_files": [],
         "metrics_gc_queue_length": {},
-    })
+    });
+    let used = app.rates.node().gauges(&OF_NODES, &node);
+    shown.as_object_mut().expect("it was made an object").extend(used);
+    shown
 }
 
 async fn nodes(ask: Ask) -> Answer {

@@ -68,7 +68,7 @@ pub enum Question {
 pub struct Looks {
     /// The name it logged in with.
     pub user: String,
-    /// What it has open.
+    /// What it has open. Its times are by the clock of the engine.
     pub view: View,
     /// Bytes read from the client.
     pub received: u64,

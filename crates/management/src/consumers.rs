@@ -28,7 +28,11 @@ pub(crate) fn all(app: &App, connected: &[Connected], queues: &[QueueView], vhos
                 let queue = queues.iter().find(|queue| *queue.name == *consumer.consume.queue);
                 if queue.is_some() || queues.is_empty() {
                     let is_active = queue.is_none_or(|queue| is_served(queue, consumer, connected));
-                    all.push(shown(app, one, channel.number, consumer, is_active));
+                    let mut shown = shown(app, one, channel.number, consumer, is_active);
+                    if let Some(queue) = queue {
+                        shown["consumer_timeout"] = queue.effective_settings().consumer_timeout_ms.into();
+                    }
+                    all.push(shown);
                 }
             }
         }
@@ -62,7 +66,6 @@ fn shown(app: &App, one: &Connected, channel: u16, consumer: &ConsumerView, is_a
         "arguments": tables::shown(consume.arguments.view()),
         "active": is_active,
         "activity_status": if is_active { "up" } else { "waiting" },
-        "consumer_timeout": 0,
         "channel_details": {
             "name": channel_name(one, channel),
             "number": channel,

@@ -1,5 +1,7 @@
 //! Exchanges: listed, shown, declared, deleted.
 
+use std::sync::Arc;
+
 use overtake_access::{DEFAULT_EXCHANGE, Desk, NotDone, Tag};
 use overtake_amqp::connection as amqp;
 use overtake_amqp_session::{arguments, differs};
@@ -9,8 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, done, put};
+use crate::app::App;
 use crate::ask::Ask;
 use crate::problem::Problem;
+use crate::rates::{ExchangeCounts, OF_EXCHANGES, Watched};
 use crate::routes::Routes;
 use crate::{bindings, lenient, messages, paging, tables};
 
@@ -31,22 +35,34 @@ pub(crate) fn meant(name: &str) -> &str {
     if name == DEFAULT_EXCHANGE { "" } else { name }
 }
 
-/// The one that has no name and is nowhere else listed.
-fn nameless() -> ExchangeView {
+/// The exchange without a name, which is not listed with the others. It is there for everybody; what is published to it is told to
+/// those who may see it.
+async fn nameless(desk: &Desk) -> ExchangeView {
+    if let Ok(view) = desk.exchange("").await {
+        return view;
+    }
     let settings = ExchangeSettings::new(ExchangeKind::Direct);
-    ExchangeView { name: "".into(), settings, bindings: 0, policy: None, alternate: None }
+    ExchangeView {
+        name: "".into(),
+        settings,
+        bindings: 0,
+        policy: None,
+        alternate: None,
+        published: 0,
+        routed: 0,
+    }
 }
 
 /// Every exchange that may be seen at a desk, the nameless one first.
 pub(crate) async fn all(desk: &Desk) -> Result<Vec<ExchangeView>, Problem> {
-    let mut all = vec![nameless()];
+    let mut all = vec![nameless(desk).await];
     all.extend(desk.exchanges().await?);
     Ok(all)
 }
 
-fn shown(vhost: &str, exchange: &ExchangeView) -> Value {
+fn shown(app: &App, vhost: &Arc<str>, exchange: &ExchangeView) -> Value {
     let settings = &exchange.settings;
-    json!({
+    let mut shown = json!({
         "name": exchange.name,
         "vhost": vhost,
         "type": arguments::kind_name(settings),
@@ -56,24 +72,32 @@ fn shown(vhost: &str, exchange: &ExchangeView) -> Value {
         "arguments": tables::remembered(&settings.arguments),
         "policy": exchange.policy,
         "user_who_performed_action": "",
-    })
+    });
+    // As in RabbitMQ, where nothing was published there are no counters.
+    if exchange.published > 0 {
+        let samples = app.rates.exchange(vhost, &exchange.name);
+        shown["message_stats"] = samples.counters(&OF_EXCHANGES, &ExchangeCounts::of(exchange)).into();
+    }
+    shown
 }
 
 async fn list(ask: Ask) -> Answer {
+    ask.app.watch(Watched::Exchanges);
     let mut items = Vec::new();
     for desk in ask.desks().await? {
-        items.extend(all(&desk).await?.iter().map(|exchange| shown(desk.vhost(), exchange)));
+        items.extend(all(&desk).await?.iter().map(|exchange| shown(&ask.app, desk.vhost(), exchange)));
     }
     paging::list(&ask, items)
 }
 
 async fn show(ask: Ask) -> Answer {
+    ask.app.watch(Watched::Exchanges);
     let desk = ask.desk().await?;
     let exchange = match meant(ask.named("name")) {
-        "" => nameless(),
+        "" => nameless(&desk).await,
         name => desk.exchange(name).await?,
     };
-    let mut item = shown(desk.vhost(), &exchange);
+    let mut item = shown(&ask.app, desk.vhost(), &exchange);
     item["incoming"] = json!([]);
     item["outgoing"] = json!([]);
     paging::one(&ask, item)

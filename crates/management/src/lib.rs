@@ -19,6 +19,7 @@ mod consumers;
 pub mod definitions;
 mod exchanges;
 mod health;
+mod idle;
 mod lenient;
 mod login;
 mod messages;

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use overtake_access::Tag;
 use overtake_amqp::connection::ChannelView;
-use overtake_lane::QueueView;
+use overtake_lane::{LaneView, QueueView};
 use overtake_telemetry::text;
 
 use crate::answer::Answer;
@@ -35,7 +35,7 @@ async fn connections(ask: Ask) -> Answer {
 /// Family, name without `rabbitmq_detailed_`, kind, number.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> u64);
 
-const OF_QUEUES: [Metric<QueueView>; 9] = [
+const OF_QUEUES: [Metric<QueueView>; 13] = [
     ("queue_coarse_metrics", "queue_messages_ready", "gauge", |queue| Counts::of(queue).ready),
     ("queue_coarse_metrics", "queue_messages_unacked", "gauge", |queue| Counts::of(queue).unacked),
     ("queue_coarse_metrics", "queue_messages", "gauge", |queue| {
@@ -43,8 +43,14 @@ const OF_QUEUES: [Metric<QueueView>; 9] = [
         counts.ready + counts.unacked
     }),
     ("queue_consumer_count", "queue_consumers", "gauge", |queue| queue.consumers),
-    ("queue_metrics", "queue_messages_bytes", "gauge", |queue| {
-        queue.lanes.iter().map(|lane| lane.bytes).sum()
+    ("queue_metrics", "queue_messages_bytes", "gauge", |queue| sum(queue, |lane| lane.bytes)),
+    ("queue_metrics", "queue_messages_ready_bytes", "gauge", |queue| {
+        sum(queue, |lane| lane.bytes - lane.leased_bytes)
+    }),
+    ("queue_metrics", "queue_messages_unacked_bytes", "gauge", |queue| sum(queue, |lane| lane.leased_bytes)),
+    ("queue_metrics", "queue_messages_paged_out", "gauge", |queue| sum(queue, |lane| lane.spilled)),
+    ("queue_metrics", "queue_messages_paged_out_bytes", "gauge", |queue| {
+        sum(queue, |lane| lane.spilled_bytes)
     }),
     ("queue_delivery_metrics", "queue_messages_published_total", "counter", |queue| {
         Counts::of(queue).publish
@@ -57,6 +63,10 @@ const OF_QUEUES: [Metric<QueueView>; 9] = [
     }),
     ("queue_delivery_metrics", "queue_messages_acked_total", "counter", |queue| Counts::of(queue).ack),
 ];
+
+fn sum(queue: &QueueView, number: fn(&LaneView) -> u64) -> u64 {
+    queue.lanes.iter().map(number).sum()
+}
 
 const OF_CONNECTIONS: [Metric<Connected>; 3] = [
     ("connection_coarse_metrics", "connection_incoming_bytes_total", "counter", |one| one.looks.received),

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use overtake_engine::{Clock as _, SystemClock};
+use overtake_lane::Time;
+
 /// The version of RabbitMQ whose management API this one follows: tools decide by it what they may ask.
 pub const RABBITMQ_VERSION: &str = "4.1.0";
 
@@ -22,6 +25,8 @@ pub struct ManagementOptions {
     pub listeners: Vec<Listener>,
     /// When it was started.
     pub started: Instant,
+    /// The time by the clock of the engine and the connections.
+    pub clock: fn() -> Time,
     /// How far apart samples of counters are, from which rates are made.
     pub sampled_every: Duration,
 }
@@ -45,6 +50,7 @@ impl Default for ManagementOptions {
             max_connections: 0,
             listeners: Vec::new(),
             started: Instant::now(),
+            clock: || SystemClock.now(),
             sampled_every: Duration::from_secs(5),
         }
     }

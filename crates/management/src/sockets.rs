@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, done, seen};
 use crate::ask::Ask;
 use crate::connections::Connected;
+use crate::idle;
 use crate::paging;
 use crate::problem::Problem;
+use crate::rates::{OF_CHANNELS, OF_CONNECTIONS, Octets, Watched};
 use crate::routes::Routes;
 use crate::tables;
 
@@ -46,12 +48,14 @@ pub(crate) async fn visible(ask: &Ask, vhost: Option<&str>) -> Vec<Connected> {
 }
 
 async fn of_path(ask: &Ask) -> Result<Vec<Connected>, Problem> {
+    ask.app.watch(Watched::Connections);
     let Some(vhost) = ask.in_path("vhost") else { return Ok(visible(ask, None).await) };
     ask.desk_in(vhost).await?;
     Ok(visible(ask, Some(vhost)).await)
 }
 
 async fn named(ask: &Ask) -> Result<Connected, Problem> {
+    ask.app.watch(Watched::Connections);
     let name = ask.named("name");
     let all = visible(ask, None).await;
     all.into_iter().find(|one| one.caller.name() == name).ok_or_else(Problem::not_found)
@@ -71,7 +75,7 @@ fn shown(ask: &Ask, one: &Connected) -> Value {
     let view = &looks.view;
     let properties = tables::shown(view.client_properties.view());
     let protocol = if caller.is_secure { "AMQP 0-9-1 (TLS)" } else { "AMQP 0-9-1" };
-    json!({
+    let mut shown = json!({
         "name": caller.name(),
         "user_provided_name": properties["connection_name"],
         "node": ask.app.options.node,
@@ -93,11 +97,10 @@ fn shown(ask: &Ask, one: &Connected) -> Value {
         "timeout": view.heartbeat_s,
         "connected_at": caller.connected_at.0,
         "client_properties": properties,
-        "recv_oct": looks.received,
-        "recv_oct_details": {"rate": 0.0},
-        "send_oct": looks.sent,
-        "send_oct_details": {"rate": 0.0},
-    })
+    });
+    let octets = ask.app.rates.connection(one.number).counters(&OF_CONNECTIONS, &Octets::of(looks));
+    shown.as_object_mut().expect("it was made an object").extend(octets);
+    shown
 }
 
 async fn list(ask: Ask) -> Answer {
@@ -111,6 +114,7 @@ async fn show(ask: Ask) -> Answer {
 }
 
 async fn of_user(ask: Ask) -> Answer {
+    ask.app.watch(Watched::Connections);
     let mut all = visible(&ask, None).await;
     all.retain(|one| one.looks.user == ask.named("user"));
     paging::list(&ask, all.iter().map(|one| shown(&ask, one)).collect())
@@ -160,7 +164,8 @@ pub(crate) fn connection_details(one: &Connected) -> Value {
 fn channel_shown(ask: &Ask, one: &Connected, channel: &ChannelView) -> Value {
     let global = if channel.shares_prefetch { channel.prefetch } else { 0 };
     let state = if channel.is_closing { "closing" } else { state(one.looks.view.state) };
-    json!({
+    let samples = ask.app.rates.channel(one.number, channel.number);
+    let mut shown = json!({
         "name": channel_name(one, channel.number),
         "number": channel.number,
         "node": ask.app.options.node,
@@ -177,7 +182,10 @@ fn channel_shown(ask: &Ask, one: &Connected, channel: &ChannelView) -> Value {
         "messages_uncommitted": channel.uncommitted,
         "acks_uncommitted": channel.uncommitted_acks,
         "connection_details": connection_details(one),
-    })
+        "message_stats": samples.counters(&OF_CHANNELS, &channel.counts),
+    });
+    idle::show(&mut shown, &ask.app, channel.active_at);
+    shown
 }
 
 fn every_channel(ask: &Ask, all: &[Connected]) -> Vec<Value> {
@@ -198,6 +206,7 @@ async fn channels_of_one(ask: Ask) -> Answer {
 }
 
 async fn channel(ask: Ask) -> Answer {
+    ask.app.watch(Watched::Connections);
     let all = visible(&ask, None).await;
     let name = ask.named("name");
     let of = |one: &Connected| {

@@ -105,9 +105,11 @@ static OF_CHANNELS: [Number<ChannelView>; 5] = [
         "Messages taken and not confirmed yet.",
         of_channel_unconfirmed,
     ),
-    number("overtake.channel.delivered", Kind::Counter, "", "Messages sent.", |channel| channel.delivered),
+    number("overtake.channel.delivered", Kind::Counter, "", "Messages sent.", |channel| {
+        channel.counts.sent()
+    }),
     number("overtake.channel.acknowledged", Kind::Counter, "", "Messages acknowledged.", |channel| {
-        channel.acked
+        channel.counts.acked
     }),
 ];
 
@@ -195,7 +197,7 @@ fn grow<T>(families: &mut [Family], table: &[Number<T>], labels: &Labels, of: &T
 
 #[cfg(test)]
 mod tests {
-    use overtake_amqp::connection::{Connection, Consume, Options};
+    use overtake_amqp::connection::{ChannelCounts, Connection, Consume, Options};
     use overtake_lane::{ConsumerId, Time};
     use overtake_properties::Table;
     use overtake_telemetry::text;
@@ -229,8 +231,8 @@ mod tests {
             prefetch: 10,
             shares_prefetch: false,
             unacked: 2,
-            delivered: 3,
-            acked: 1,
+            counts: ChannelCounts { delivered: 3, acked: 1, ..ChannelCounts::default() },
+            active_at: Time(0),
             unconfirmed: 4,
             uncommitted: 0,
             uncommitted_acks: 0,

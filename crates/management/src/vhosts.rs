@@ -9,7 +9,7 @@ use crate::answer::{Answer, done, put, seen};
 use crate::app::App;
 use crate::ask::Ask;
 use crate::problem::Problem;
-use crate::rates::{Counts, Samples};
+use crate::rates::{Counts, Watched};
 use crate::routes::Routes;
 use crate::users::every_permission;
 use crate::{lenient, paging, queues};
@@ -30,9 +30,11 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 async fn shown(ask: &Ask, vhost: &VhostView) -> Result<Value, Problem> {
+    ask.app.watch(Watched::Queues);
     let desk = ask.desk_in(&vhost.name).await?;
-    let counts = queues::all(&desk).await?.iter().map(Counts::of).fold(Counts::default(), Counts::and);
-    let samples = Samples::default();
+    let queues = queues::all(&desk).await?;
+    let counts = queues.iter().map(Counts::of).fold(Counts::default(), Counts::and);
+    let samples = ask.app.rates.queues(&queues);
     let mut shown = described(&ask.app, vhost);
     let fields = shown.as_object_mut().expect("it was made an object");
     fields.extend(samples.stocks(&counts));

@@ -174,6 +174,7 @@ pub(crate) mod tests {
             owner: None,
             consumers: 0,
             waiting: 0,
+            active_at: overtake_lane::Time(0),
             first_seq: overtake_lane::Seq(1),
             next_seq: Seq(1),
             quarantined: 0,

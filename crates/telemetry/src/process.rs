@@ -24,9 +24,20 @@ pub fn open_files() -> usize {
 /// Most files and sockets that may be open.
 #[must_use]
 pub fn open_files_max() -> u64 {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    number("/proc/self/limits", "Max open files").unwrap_or_default()
+}
+
+/// Threads of the process.
+#[must_use]
+pub fn threads() -> u64 {
+    number("/proc/self/status", "Threads:").unwrap_or_default()
+}
+
+/// Most threads that there may be: of the user, or of the machine if that is less.
+#[must_use]
+pub fn threads_max() -> u64 {
+    let of_machine = number("/proc/sys/kernel/threads-max", "").unwrap_or_default();
+    number("/proc/self/limits", "Max processes").unwrap_or(of_machine).min(of_machine)
 }
 
 /// Bytes of memory that the machine has.
@@ -36,10 +47,14 @@ pub fn machine_memory() -> u64 {
 }
 
 fn kib(file: &str, field: &str) -> u64 {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(field));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or_default() * 1_024
+    number(file, field).unwrap_or_default() * 1_024
+}
+
+/// The number behind the name of a field. `None` where there is no such field, or it has no number, as `unlimited`.
+fn number(file: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(field))?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// A number from `/proc/self/stat`, counted from 1 as in proc(5), which is after the name: 3 or more.
@@ -121,6 +136,7 @@ mod tests {
     fn this_process_takes_memory_time_and_files_and_began_before_now() {
         assert!(memory() > 1 << 16 && machine_memory() > memory());
         assert!(open_files() > 2 && open_files_max() > 2);
+        assert!(threads() > 0 && threads_max() > threads());
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
         let started = start_seconds().expect("it is told");
         // The boot is told in whole seconds.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::{ConsumerId, Outcome, Receipt};
+use overtake_lane::{ConsumerId, Outcome, Receipt, Time};
 
 use super::asks::{Publish, Token};
 use super::confirms::Confirms;
 use super::unacked::{Held, Unacked};
+use super::view::ChannelCounts;
 use crate::frame::{Frame, FrameKind};
 use crate::incoming::Incoming;
 use crate::method::{MethodId, basic, exchange, queue, tx};
@@ -42,8 +43,9 @@ pub(super) struct Channel {
     pub(super) confirms: Option<Confirms>,
     pub(super) transaction: Option<Transaction>,
     pub(super) unacked: Unacked,
-    /// Deliveries that the client acknowledged.
-    pub(super) acked: u64,
+    pub(super) counts: ChannelCounts,
+    /// When something last came or went on it.
+    pub(super) active_at: Time,
     next_tag: u64,
     next_consumer: u64,
 }
@@ -107,7 +109,7 @@ impl Channel {
         !settles && self.confirms.is_none() && self.transaction.is_none()
     }
 
-    pub(super) fn new(life: u64) -> Self {
+    pub(super) fn new(now: Time, life: u64) -> Self {
         Self {
             life,
             is_closing: false,
@@ -122,7 +124,8 @@ impl Channel {
             confirms: None,
             transaction: None,
             unacked: Unacked::default(),
-            acked: 0,
+            counts: ChannelCounts::default(),
+            active_at: now,
             next_tag: 1,
             next_consumer: 1,
         }
@@ -188,11 +191,6 @@ impl Channel {
         self.next_tag - 1
     }
 
-    /// Messages that it was sent: each has a tag.
-    pub(super) fn delivered(&self) -> u64 {
-        self.next_tag - 1
-    }
-
     /// Settles what a tag names. Answers the receipts, but in a transaction, which keeps them.
     pub(super) fn settle(
         &mut self,
@@ -204,7 +202,7 @@ impl Channel {
             return Err(Violation::of(ReplyCode::PreconditionFailed, format!("unknown delivery tag {tag}")));
         };
         if outcome == Outcome::Ack {
-            self.acked += taken.len() as u64;
+            self.counts.acked += taken.len() as u64;
         }
         let receipts = taken.iter().map(|held| held.receipt);
         let Some(transaction) = &mut self.transaction else { return Ok(receipts.collect()) };

@@ -101,7 +101,7 @@ impl Connection {
             }
             Method::ChannelOpen(_) => {
                 let life = self.next_life();
-                self.channels.insert(number, Channel::new(life));
+                self.channels.insert(number, Channel::new(self.heard_at(), life));
                 self.say(number, channel::OpenOk { channel_id: b"" });
             }
             // Both have closed it at once.

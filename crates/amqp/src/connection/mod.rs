@@ -33,7 +33,7 @@ pub use asks::{
     Refused, Token,
 };
 pub use login::NoVhost;
-pub use view::{ChannelView, ConnectionState, ConsumerView, View};
+pub use view::{ChannelCounts, ChannelView, ConnectionState, ConsumerView, View};
 
 use crate::frame::{Frame, FrameKind, PROTOCOL_HEADER, starts_protocol};
 use crate::method::connection::{Close, CloseOk};
@@ -148,6 +148,8 @@ pub struct Connection {
     in_flight: VecDeque<InFlight>,
     /// Channels with confirms to tell.
     to_confirm: Vec<u16>,
+    /// Channels with something to be written.
+    written_on: Vec<u16>,
     /// What consumers without acknowledgements were given since the last write.
     taken: BTreeMap<ConsumerId, u32>,
     /// What was settled and is not handed on yet, and how.
@@ -190,6 +192,7 @@ impl Connection {
             expected: BTreeMap::new(),
             in_flight: VecDeque::new(),
             to_confirm: Vec::new(),
+            written_on: Vec::new(),
             taken: BTreeMap::new(),
             settling: (Vec::new(), Outcome::Ack),
             next_token: 0,
@@ -279,6 +282,9 @@ impl Connection {
     }
 
     fn take_frame(&mut self, now: Time, frame: &Frame<'_>) -> Result<(), Violation> {
+        if let Some(channel) = self.channels.get_mut(&frame.channel) {
+            channel.active_at = now;
+        }
         match frame.kind {
             FrameKind::Heartbeat if frame.channel == 0 => Ok(()),
             FrameKind::Heartbeat => {
@@ -345,7 +351,7 @@ impl Connection {
             method_id: violation.method.method,
         };
         self.say(number, close);
-        let mut channel = Channel::new(self.next_life());
+        let mut channel = Channel::new(self.heard_at(), self.next_life());
         channel.is_closing = true;
         self.channels.insert(number, channel);
     }
@@ -562,6 +568,11 @@ impl Connection {
     /// All that was put out is on its way.
     pub fn written(&mut self, now: Time) {
         self.pulse.say(now);
+        for number in self.written_on.drain(..) {
+            if let Some(channel) = self.channels.get_mut(&number) {
+                channel.active_at = now;
+            }
+        }
         for (consumer, messages) in std::mem::take(&mut self.taken) {
             if self.feeds.contains_key(&consumer) {
                 self.asks.push(Ask::Took { consumer, messages });
@@ -576,7 +587,20 @@ impl Connection {
     }
 
     fn say<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
+        self.write_on(channel);
         FrameWriter::new(&mut self.out, self.frame_max).method(channel, method);
+    }
+
+    /// When the client last said something.
+    fn heard_at(&self) -> Time {
+        self.pulse.heard()
+    }
+
+    /// Something for this channel is among what is to be written.
+    fn write_on(&mut self, number: u16) {
+        if self.written_on.last() != Some(&number) {
+            self.written_on.push(number);
+        }
     }
 
     fn next_life(&mut self) -> u64 {

@@ -110,10 +110,9 @@ impl Connection {
                 self.say_unless(expect, basic::CancelOk { consumer_tag: ShortText::cut(tag) });
             }
             (Wants::Committed { mandatory, .. }, Answer::Committed { unrouted }) => {
+                self.channel(number).counts.published += mandatory.len() as u64;
                 for at in unrouted {
-                    if let Some(Some(publish)) = mandatory.get(at) {
-                        self.give_back(number, publish);
-                    }
+                    self.unrouted(number, mandatory.get(at).and_then(Option::as_ref));
                 }
                 self.say(number, tx::CommitOk {});
             }
@@ -143,13 +142,12 @@ impl Connection {
             return;
         }
         let channel = self.channel(number);
+        channel.counts.published += 1;
         channel.in_flight -= 1;
         channel.may_return -= u32::from(mandatory.is_some());
         let is_taken = match result {
             Ok(0) | Err(Refused::Declined(Refusal::Unroutable)) => {
-                if let Some(publish) = mandatory {
-                    self.give_back(number, &publish);
-                }
+                self.unrouted(number, mandatory.as_deref());
                 true
             }
             Ok(_) => true,
@@ -170,6 +168,7 @@ impl Connection {
         let Some(channel) = self.channels.get_mut(&number) else { return };
         let Some(confirms) = &mut channel.confirms else { return };
         if is_taken {
+            channel.counts.confirmed += 1;
             confirms.ack(publish);
             if self.to_confirm.last() != Some(&number) {
                 self.to_confirm.push(number);
@@ -190,6 +189,14 @@ impl Connection {
         }
     }
 
+    /// No queue got a publish, which goes back if it is mandatory.
+    fn unrouted(&mut self, number: u16, mandatory: Option<&Publish>) {
+        let counts = &mut self.channel(number).counts;
+        let Some(publish) = mandatory else { return counts.dropped += 1 };
+        counts.returned += 1;
+        self.give_back(number, publish);
+    }
+
     /// A message that no queue got (1.8.3.8).
     fn give_back(&mut self, number: u16, publish: &Publish) {
         let short = |bytes| Short::new(bytes).expect("it came as a short string");
@@ -199,6 +206,7 @@ impl Connection {
             exchange: short(&publish.exchange),
             routing_key: short(&publish.routing_key),
         };
+        self.write_on(number);
         let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
         // It came in a frame of that length, so it fits.
         let _ = writer.content(number, method, publish.properties.view(), &publish.body);
@@ -215,12 +223,18 @@ impl Connection {
         feed.delivered += 1;
         let number = feed.channel;
         let channel = self.channels.get_mut(&number).expect("a feed goes to an open channel");
+        channel.counts.redelivered += u64::from(delivery.redelivered);
         let delivery_tag = if feed.consume.no_ack {
             *self.taken.entry(consumer).or_default() += 1;
+            channel.counts.delivered_no_ack += 1;
             channel.next_tag()
         } else {
+            channel.counts.delivered += 1;
             channel.lend(delivery.receipt, Some(consumer))
         };
+        if self.written_on.last() != Some(&number) {
+            self.written_on.push(number);
+        }
         let method = basic::Deliver {
             consumer_tag: ShortText::cut(&feed.tag).into(),
             delivery_tag,
@@ -250,17 +264,25 @@ impl Connection {
                 let violation = refusal::violation(refused, &expect.subject, &self.vhost);
                 self.violated(number, violation.by(expect.method));
             }
-            Ok(None) => self.say(number, basic::GetEmpty { cluster_id: ShortText::cut("") }),
+            Ok(None) => {
+                self.channel(number).counts.got_nothing += 1;
+                self.say(number, basic::GetEmpty { cluster_id: ShortText::cut("") });
+            }
             Ok(Some((delivery, behind))) => self.give(&expect, &delivery, behind),
         }
     }
 
     fn give(&mut self, expect: &Expect, delivery: &Delivery<'_>, behind: u64) {
         let number = expect.channel;
+        self.write_on(number);
+        let channel = self.channel(number);
+        channel.counts.redelivered += u64::from(delivery.redelivered);
         let delivery_tag = if expect.wants == Wants::One {
-            self.channel(number).lend(delivery.receipt, None)
+            channel.counts.got += 1;
+            channel.lend(delivery.receipt, None)
         } else {
-            self.channel(number).next_tag()
+            channel.counts.got_no_ack += 1;
+            channel.next_tag()
         };
         let method = basic::GetOk {
             delivery_tag,

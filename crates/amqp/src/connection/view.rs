@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use overtake_lane::ConsumerId;
+use overtake_lane::{ConsumerId, Time};
 use overtake_properties::Table;
 
 use super::asks::Consume;
@@ -58,10 +58,10 @@ pub struct ChannelView {
     pub shares_prefetch: bool,
     /// Messages out and not settled.
     pub unacked: usize,
-    /// Messages it was sent since it was opened.
-    pub delivered: u64,
-    /// Those of them that the client acknowledged.
-    pub acked: u64,
+    /// What it has carried.
+    pub counts: ChannelCounts,
+    /// When something last came or went on it, by the clock that the connection is driven by.
+    pub active_at: Time,
     /// Publishes that are not answered.
     pub unconfirmed: u32,
     /// Publishes that wait for `tx.commit`.
@@ -72,6 +72,41 @@ pub struct ChannelView {
     pub is_closing: bool,
     /// Its consumers, the oldest first.
     pub consumers: Vec<ConsumerView>,
+}
+
+/// Messages that a channel has carried since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCounts {
+    /// Publishes that the broker has answered.
+    pub published: u64,
+    /// Publishes confirmed by `basic.ack`.
+    pub confirmed: u64,
+    /// Mandatory publishes that no queue got: they came back.
+    pub returned: u64,
+    /// Other publishes that no queue got.
+    pub dropped: u64,
+    /// Deliveries to consumers that acknowledge.
+    pub delivered: u64,
+    /// Deliveries to consumers that do not acknowledge.
+    pub delivered_no_ack: u64,
+    /// Messages fetched with `basic.get`, to be acknowledged.
+    pub got: u64,
+    /// Messages fetched with `basic.get` that need no acknowledgement.
+    pub got_no_ack: u64,
+    /// Times that `basic.get` found nothing.
+    pub got_nothing: u64,
+    /// Deliveries and fetched messages with the flag `redelivered`.
+    pub redelivered: u64,
+    /// Messages that the client acknowledged.
+    pub acked: u64,
+}
+
+impl ChannelCounts {
+    /// Messages sent to the client: to consumers, and in answer to `basic.get`.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.delivered + self.delivered_no_ack + self.got + self.got_no_ack
+    }
 }
 
 /// A consumer as it is now.
@@ -147,8 +182,8 @@ impl Connection {
             prefetch: channel.prefetch,
             shares_prefetch: channel.is_shared,
             unacked: channel.unacked.iter().count(),
-            delivered: channel.delivered(),
-            acked: channel.acked,
+            counts: channel.counts,
+            active_at: channel.active_at,
             unconfirmed: channel.in_flight,
             uncommitted: transaction.map_or(0, |open| open.publishes.len()),
             uncommitted_acks: transaction.map_or(0, |open| open.settlements.len()),

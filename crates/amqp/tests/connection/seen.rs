@@ -1,7 +1,8 @@
 //! What can be seen of a connection.
 
-use overtake_amqp::connection::{ConnectionState, ConsumerView};
+use overtake_amqp::connection::{ChannelCounts, ConnectionState, ConsumerView};
 use overtake_amqp::method::{basic, channel, confirm, tx};
+use overtake_lane::Time;
 
 use crate::peer::{Peer, text};
 
@@ -61,4 +62,48 @@ fn a_publisher_is_seen_as_blocked_while_publishes_are_refused() {
     peer.connection.force_close("enough");
     assert_eq!(peer.connection.view().state, ConnectionState::Closing);
     assert_eq!(Peer::new().connection.view().state, ConnectionState::Starting);
+}
+
+#[test]
+fn a_channel_counts_what_it_carries_and_knows_when_it_last_did() {
+    let mut peer = Peer::open();
+    let seen = |peer: &Peer| {
+        let view = peer.connection.view();
+        (view.channels[0].counts, view.channels[0].active_at)
+    };
+    assert_eq!(seen(&peer), (ChannelCounts::default(), Time(1_000)));
+    peer.consume(1, "a", false);
+    peer.consuming(4);
+    peer.consume(1, "b", true);
+    peer.consuming(5);
+    peer.hears();
+    peer.now = Time(2_000);
+    for (consumer, seq) in [(4, 1), (4, 2), (5, 3)] {
+        peer.deliver(consumer, seq);
+    }
+    peer.hears();
+    peer.connection.written(peer.now);
+    assert_eq!(seen(&peer).1, Time(2_000), "a delivery is activity once it is written");
+    peer.now = Time(3_000);
+    peer.say(1, basic::Ack { delivery_tag: 2, multiple: true });
+    peer.say(1, confirm::Select { no_wait: false });
+    peer.asks();
+    for (mandatory, copies) in [(false, 1), (false, 0), (true, 0)] {
+        peer.publish(1, "q", mandatory, b"hi");
+        let token = peer.token();
+        peer.connection.published(token, Ok(copies));
+    }
+    peer.hears();
+    let (counts, active_at) = seen(&peer);
+    let expect = ChannelCounts {
+        published: 3,
+        confirmed: 3,
+        returned: 1,
+        dropped: 1,
+        delivered: 2,
+        delivered_no_ack: 1,
+        acked: 2,
+        ..ChannelCounts::default()
+    };
+    assert_eq!((counts, counts.sent(), active_at), (expect, 3, Time(3_000)));
 }

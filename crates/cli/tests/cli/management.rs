@@ -96,6 +96,26 @@ fn who_is_connected_is_seen_and_may_be_sent_away() {
         "{channel}"
     );
     assert_eq!(channel["confirm"], true);
+    let stats = &channel["message_stats"];
+    assert_eq!((&stats["deliver"], &stats["publish"], &stats["ack"]), (&1.into(), &0.into(), &0.into()));
+    let nameless = get(&broker, "/api/exchanges/%2F/amq.default");
+    assert_eq!(nameless["message_stats"]["publish_in"], 1);
+    let queue = get(&broker, "/api/queues/%2F/q");
+    assert_eq!(
+        (&queue["message_bytes_ready"], &queue["message_bytes_unacknowledged"]),
+        (&0.into(), &queue["message_bytes"])
+    );
+    let connected_at = one["connected_at"].as_u64().expect("a time");
+    for path in ["/api/channels", "/api/queues"] {
+        // A date, which comes once nothing has happened for a second.
+        let idle_since = loop {
+            if let Some(since) = get(&broker, path)[0]["idle_since"].as_str() {
+                break since.parse::<jiff::Timestamp>().expect("a date");
+            }
+        };
+        let idle_since = u64::try_from(idle_since.as_millisecond()).expect("after 1970");
+        assert!(idle_since.abs_diff(connected_at) < 3_600_000, "{path}: {idle_since}, {connected_at}");
+    }
     let consumers = get(&broker, "/api/consumers/%2F");
     assert_eq!((&consumers[0]["consumer_tag"], &consumers[0]["active"]), (&"worker".into(), &true.into()));
     assert_eq!(consumers[0]["channel_details"]["connection_name"], name);

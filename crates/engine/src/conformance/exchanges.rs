@@ -94,6 +94,22 @@ pub async fn the_nameless_exchange_is_every_queue_by_its_name<F: Fixture>(fixtur
     assert_eq!(story.refusal("b,to=/nobody,must").await, Refusal::Unroutable);
 }
 
+/// Those that are published there, and the queues each goes to.
+pub async fn an_exchange_counts_what_is_published_to_it<F: Fixture>(fixture: F) {
+    let story = three(fixture, ExchangeKind::Topic, &["q a.*", "r a.#"]).await;
+    let counts = async |exchange: &str| {
+        let view = story.engine().exchange(exchange).await.expect("it is there");
+        (view.published, view.routed)
+    };
+    assert_eq!((counts("x").await, counts("").await), ((0, 0), (0, 0)));
+    story.publish("a,to=x/a.1 b,to=x/a c,to=x/nowhere d,to=/q").await;
+    assert_eq!(story.refusal("e,to=x/nowhere,must").await, Refusal::Unroutable);
+    assert_eq!((counts("x").await, counts("").await), ((4, 3), (1, 1)));
+    let all = story.engine().exchanges().await.expect("they are seen");
+    let listed = all.iter().find(|one| &*one.name == "x").expect("it is listed");
+    assert_eq!((listed.published, listed.routed), (4, 3));
+}
+
 /// And is there to be bound at once.
 pub async fn the_predeclared_exchanges_are_there<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;

@@ -1,8 +1,8 @@
 //! Which messages share a lane.
 
-use overtake_lane::{Band, Given, LaneChoice, Order, Priority, Refusal, Scheme, Settings};
+use overtake_lane::{Band, Given, LaneChoice, Order, Priority, Refusal, Scheme, Settings, Status, Time};
 
-use super::{Fixture, Story, refused, settings};
+use super::{End, Fixture, Story, refused, settings};
 use crate::api::LeaseRequest;
 
 fn bands(scheme: Scheme, bands: &[(&str, Option<i64>)]) -> Settings {
@@ -109,6 +109,48 @@ pub async fn each_lane_tells_what_is_in_it<F: Fixture>(fixture: F) {
     assert_eq!((five.published, five.delivered, five.dead_lettered, five.bytes), (4, 2, 1, 3));
     let nine = story.lane("9").await;
     assert_eq!((nine.ready, nine.leased, nine.settled, nine.wait.count), (0, 0, 1, 1));
+}
+
+/// Bytes are those of the messages that stand so, whatever way they came there.
+pub async fn bytes_are_told_by_how_messages_stand<F: Fixture>(fixture: F) {
+    let mut story = Story::new(fixture).await;
+    story.publish("aaaa:5 bb:5 c:5 dddddddd:5,delay=600000 xxx:9").await;
+    assert_eq!(story.lease(3).await, "xxx aaaa bb");
+    let bytes = async |story: &Story<F>, lane: &str| {
+        let lane = story.lane(lane).await;
+        (lane.ready_bytes, lane.leased_bytes, lane.bytes)
+    };
+    assert_eq!((bytes(&story, "5").await, bytes(&story, "9").await), ((1, 6, 15), (0, 3, 3)));
+    story.nack("aaaa").await;
+    story.ack("xxx").await;
+    assert_eq!((bytes(&story, "5").await, bytes(&story, "9").await), ((5, 2, 15), (0, 0, 0)));
+    story.reject("bb").await;
+    assert_eq!(bytes(&story, "5").await, (5, 0, 13));
+    story.again(End::Planned).await;
+    assert_eq!(bytes(&story, "5").await, (5, 0, 13));
+    assert_eq!(story.purge(Some(Status::Ready)).await, 2);
+    assert_eq!(bytes(&story, "5").await, (0, 0, 8));
+}
+
+/// Looking at a queue is not activity.
+pub async fn a_queue_tells_when_it_was_last_active<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let made = story.view().await.active_at;
+    assert!(made > Time(0) && made <= story.fixture().now());
+    let mut last = made;
+    for step in ["publish", "lease", "ack"] {
+        story.advance(1_000).await;
+        match step {
+            "publish" => drop(story.publish("a").await),
+            "lease" => assert_eq!(story.lease(1).await, "a"),
+            _ => story.ack("a").await,
+        }
+        let active = story.view().await.active_at;
+        assert!(active.0 >= last.0 + 1_000, "{step}: {active:?} after {last:?}");
+        story.advance(1_000).await;
+        assert_eq!(story.view().await.active_at, active, "{step}");
+        last = active;
+    }
 }
 
 fn of_lanes(max: u32, lanes: LaneChoice) -> LeaseRequest {

@@ -54,6 +54,8 @@ macro_rules! conformance_tests {
                 a_queue_has_so_many_lanes_and_no_more,
                 a_priority_with_a_name_always_finds_a_lane,
                 each_lane_tells_what_is_in_it,
+                bytes_are_told_by_how_messages_stand,
+                a_queue_tells_when_it_was_last_active,
                 a_lease_is_of_the_lanes_it_chooses,
                 a_lease_waits_for_the_lanes_it_chooses,
             ;
@@ -255,6 +257,7 @@ macro_rules! conformance_tests {
                 a_message_that_one_queue_refuses_goes_to_none,
                 a_message_for_nobody_is_refused_if_mandatory,
                 the_nameless_exchange_is_every_queue_by_its_name,
+                an_exchange_counts_what_is_published_to_it,
                 the_predeclared_exchanges_are_there,
                 a_binding_taken_away_routes_no_more,
                 the_bindings_of_a_deleted_queue_are_gone,

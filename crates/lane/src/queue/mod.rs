@@ -70,6 +70,9 @@ pub(crate) struct Queue {
     pub(crate) was_consumed: bool,
     /// When it was last used by somebody who is there no more.
     pub(crate) used: Time,
+    /// When it was last active ([`QueueView::active_at`](crate::QueueView::active_at)), and whether it has been since.
+    pub(crate) active_at: Time,
+    pub(crate) is_active: bool,
     pub(crate) next_seq: Seq,
     pub(crate) entries: Entries,
     pub(crate) lanes: Lanes,
@@ -146,6 +149,8 @@ impl Queue {
             owner: None,
             was_consumed: false,
             used: Time(0),
+            active_at: Time(0),
+            is_active: true,
             runs: BTreeMap::new(),
             quarantined: BTreeMap::new(),
             spilled_ids: 0,
@@ -227,6 +232,7 @@ impl Queue {
 
     /// Links a message into where its state says, and counts it there.
     fn attach(&mut self, slot: Slot) {
+        self.is_active = true;
         let entries = &mut self.entries;
         let entry = &entries[slot];
         let (message, index, holder) = (&entry.message, entry.lane, entry.holder());
@@ -254,7 +260,7 @@ impl Queue {
                 if let Some(groups) = &mut self.groups {
                     groups.lend(message.key());
                 }
-                self.lanes.count_leased(index, true);
+                self.lanes.count_leased(index, bytes, true);
                 match holder {
                     None => self.pulled.push_back(entries, slot),
                     Some(consumer) => {
@@ -275,6 +281,7 @@ impl Queue {
 
     /// Undoes [`Queue::attach`].
     fn detach(&mut self, slot: Slot) {
+        self.is_active = true;
         let entries = &mut self.entries;
         entries[slot].spilling = false;
         self.alarms.clear(entries, slot);
@@ -304,7 +311,7 @@ impl Queue {
                 if let Some(groups) = &mut self.groups {
                     groups.take_back(message.key());
                 }
-                self.lanes.count_leased(index, false);
+                self.lanes.count_leased(index, bytes, false);
                 match holder {
                     None => self.pulled.remove(entries, slot),
                     Some(consumer) => {

@@ -264,7 +264,10 @@ impl Queue {
         let slot = self.enter(message, own);
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
+        // Nothing but where the message waits has changed.
+        let was_active = self.is_active;
         self.attach(slot);
+        self.is_active = was_active;
         slot
     }
 

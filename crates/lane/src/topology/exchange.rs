@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::binding::{Binding, Bindings, Destination};
 use super::hash;
@@ -24,6 +25,37 @@ pub struct Exchange {
     ruled_alternate: Option<Arc<str>>,
     /// How much its record and those of its bindings take, in KiB, about.
     pub(super) cost: usize,
+    pub(crate) traffic: Traffic,
+}
+
+/// Messages published to an exchange since the broker started. Where a message goes is decided without changing the broker, so these
+/// are atomics; whoever publishes has the broker for itself, so they are added to as plain numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    published: AtomicU64,
+    routed: AtomicU64,
+}
+
+impl Traffic {
+    /// A message was published here, and goes to so many queues.
+    pub(crate) fn count(&self, queues: usize) {
+        self.published.store(self.published() + 1, Ordering::Relaxed);
+        self.routed.store(self.routed() + queues as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn published(&self) -> u64 {
+        self.published.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn routed(&self) -> u64 {
+        self.routed.load(Ordering::Relaxed)
+    }
+}
+
+impl Clone for Traffic {
+    fn clone(&self) -> Self {
+        Self { published: self.published().into(), routed: self.routed().into() }
+    }
 }
 
 /// An exchange as it is now.
@@ -39,6 +71,11 @@ pub struct ExchangeView {
     pub policy: Option<Arc<str>>,
     /// The alternate that holds: its own, else that of the policy.
     pub alternate: Option<Arc<str>>,
+    /// Messages published to it since the broker started, whatever became of them. What comes through another exchange, or as a dead
+    /// letter, is not counted.
+    pub published: u64,
+    /// The queues that those messages were routed to, one by one.
+    pub routed: u64,
 }
 
 /// What finds bindings without looking at all of them, where that can be.
@@ -88,7 +125,8 @@ impl Exchange {
         let index = Index::of(settings.kind);
         let cost = 1 + settings.arguments.len() / 1_024;
         let (policy, ruled_alternate) = (None, None);
-        Self { settings, bindings: Bindings::new(), index, policy, ruled_alternate, cost }
+        let (bindings, traffic) = (Bindings::new(), Traffic::default());
+        Self { settings, bindings, index, policy, ruled_alternate, cost, traffic }
     }
 
     /// The exchange that gets what this one has no binding for: its own, else that of a policy.

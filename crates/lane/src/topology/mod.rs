@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
+pub(crate) use exchange::Traffic;
 pub use exchange::{Exchange, ExchangeView};
 pub(crate) use hash::hash_of;
 pub use header::{HEADER_DEPTH_MAX, HeaderValue, Headers, Marks, Property};
@@ -35,6 +36,8 @@ pub struct Topology {
     exchanges: BTreeMap<Arc<str>, Exchange>,
     /// Every binding once more, by where it leads.
     into: BTreeMap<Destination, Bindings>,
+    /// What was published to the exchange of the empty name.
+    pub(crate) nameless: Traffic,
 }
 
 /// Those whose last binding may have gone.
@@ -55,7 +58,7 @@ impl Default for Topology {
             |kind, internal| Exchange::new(ExchangeSettings { internal, ..ExchangeSettings::new(kind) });
         let predeclared =
             PREDECLARED.iter().map(|(name, kind, internal)| (Arc::from(*name), exchange(*kind, *internal)));
-        Self { exchanges: predeclared.collect(), into: BTreeMap::new() }
+        Self { exchanges: predeclared.collect(), into: BTreeMap::new(), nameless: Traffic::default() }
     }
 }
 
@@ -78,11 +81,22 @@ impl Topology {
         self.exchanges.iter().map(view)
     }
 
-    /// One exchange as it is now.
+    /// One exchange as it is now, also the one of the empty name.
     ///
     /// # Errors
     /// [`Refusal::NoSuchExchange`].
     pub fn view(&self, name: &str) -> Result<ExchangeView, Refusal> {
+        if name.is_empty() {
+            return Ok(ExchangeView {
+                name: Arc::default(),
+                settings: ExchangeSettings::new(ExchangeKind::Direct),
+                bindings: 0,
+                policy: None,
+                alternate: None,
+                published: self.nameless.published(),
+                routed: self.nameless.routed(),
+            });
+        }
         self.exchanges.get_key_value(name).map(view).ok_or(Refusal::NoSuchExchange)
     }
 
@@ -264,6 +278,8 @@ fn view((name, exchange): (&Arc<str>, &Exchange)) -> ExchangeView {
         bindings,
         policy: exchange.policy.clone(),
         alternate: exchange.alternate().cloned(),
+        published: exchange.traffic.published(),
+        routed: exchange.traffic.routed(),
     }
 }
 

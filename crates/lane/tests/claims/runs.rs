@@ -176,6 +176,22 @@ fn what_is_in_quarantine_waits_for_a_recovery_that_can_read_it() {
     }
 }
 
+#[test]
+fn what_waits_in_a_run_is_told_apart_from_what_is_in_memory() {
+    let mut stage = Stage::new(fifo());
+    let counts = |stage: &Stage| {
+        let view = stage.broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there");
+        let lane = &view.lanes[0];
+        (lane.ready, lane.ready_bytes, lane.spilled, lane.spilled_bytes)
+    };
+    stage.publish(&[0; 4]);
+    assert_eq!(counts(&stage), (4, 40, 0, 0));
+    stage.spill(1, 3);
+    assert_eq!(counts(&stage), (4, 40, 3, 30));
+    stage.remove(&[2]);
+    assert_eq!(counts(&stage), (3, 30, 2, 20));
+}
+
 /// In the order of dispatch.
 fn order(broker: &Broker) -> Vec<u64> {
     browse(broker, VhostId::DEFAULT, "q", BrowseOrder::Dispatch).iter().map(|view| view.seq.0).collect()

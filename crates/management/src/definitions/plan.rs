@@ -222,7 +222,15 @@ impl Plan {
         check_queue_name(name).map_err(Problem::bad)?;
         let alternate = settings.alternate.clone();
         let (name_of, of) = (name.into(), settings.clone());
-        let view = ExchangeView { name: name_of, settings: of, bindings: 0, policy: None, alternate };
+        let view = ExchangeView {
+            name: name_of,
+            settings: of,
+            bindings: 0,
+            policy: None,
+            alternate,
+            published: 0,
+            routed: 0,
+        };
         here.exchanges.insert(name.to_owned(), view);
         self.changes_to(format_args!("exchange {name} in {vhost}"));
         self.exchanges.push((vhost.to_owned(), name.to_owned(), settings));

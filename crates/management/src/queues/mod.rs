@@ -16,6 +16,7 @@ use crate::answer::{Answer, done, put};
 use crate::ask::Ask;
 use crate::policies::Definitions;
 use crate::problem::Problem;
+use crate::rates::Watched;
 use crate::routes::Routes;
 use crate::{bindings, lenient, messages, paging, tables};
 
@@ -39,7 +40,7 @@ pub(crate) async fn all(desk: &Desk) -> Result<Vec<QueueView>, Problem> {
 }
 
 async fn list(ask: Ask) -> Answer {
-    ask.app.watch();
+    ask.app.watch(Watched::Queues);
     let mut items = Vec::new();
     for desk in ask.desks().await? {
         let queues = all(&desk).await?;
@@ -50,12 +51,20 @@ async fn list(ask: Ask) -> Answer {
 }
 
 async fn show(ask: Ask) -> Answer {
-    ask.app.watch();
+    ask.app.watch(Watched::Queues);
     let desk = ask.desk().await?;
     let queue = desk.queue(ask.named("name")).await?;
     let mut item = view::shown(&ask.app, desk.vhost(), &queue, &Definitions::look(&desk).await?);
     let connected = ask.app.connections.look().await;
     let consumers = crate::consumers::all(&ask.app, &connected, std::slice::from_ref(&queue), desk.vhost());
+    let tag_of = |key: &str| {
+        let is_it = |consumer: &&Value| consumer[key] == true;
+        consumers.iter().find(is_it).map_or(Value::Null, |consumer| consumer["consumer_tag"].clone())
+    };
+    item["exclusive_consumer_tag"] = tag_of("exclusive");
+    if queue.effective_settings().single_active_consumer {
+        item["single_active_consumer_tag"] = tag_of("active");
+    }
     item["consumer_details"] = consumers.into();
     paging::one(&ask, item)
 }

@@ -4,6 +4,7 @@ use overtake_lane::{LaneView, QueueView};
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::idle;
 use crate::policies::Definitions;
 use crate::rates::Counts;
 use crate::tables;
@@ -14,8 +15,12 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
     let samples = app.rates.queue(queue.queue);
     let sum = |number: fn(&LaneView) -> u64| queue.lanes.iter().map(number).sum::<u64>();
     let (bytes, messages) = (sum(|lane| lane.bytes), counts.ready + counts.unacked);
+    let (leased_bytes, spilled) = (sum(|lane| lane.leased_bytes), sum(|lane| lane.spilled));
+    let spilled_bytes = sum(|lane| lane.spilled_bytes);
     let capacity = if counts.consumers == 0 { 0.0 } else { samples.capacity(&counts) };
     let lasting = if queue.identity.is_lasting() { (messages, bytes) } else { (0, 0) };
+    let is_shared = !queue.effective_settings().single_active_consumer;
+    let active_consumers = if is_shared { counts.consumers } else { counts.consumers.min(1) };
     let mut shown = json!({
         "name": queue.name,
         "vhost": vhost,
@@ -30,17 +35,21 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
         "operator_policy": queue.operator_policy,
         "effective_policy_definition": policies.effective(queue),
         "consumers": counts.consumers,
+        "active_consumers": active_consumers,
         "consumer_capacity": capacity,
         "consumer_utilisation": capacity,
-        "single_active_consumer_tag": null,
-        "exclusive_consumer_tag": null,
-        "memory": bytes,
+        "memory": bytes - spilled_bytes,
         "message_bytes": bytes,
-        "message_bytes_ram": bytes,
+        "message_bytes_ready": bytes - leased_bytes,
+        "message_bytes_unacknowledged": leased_bytes,
+        "message_bytes_ram": bytes - spilled_bytes,
+        "message_bytes_paged_out": spilled_bytes,
+        "messages_ram": messages - spilled,
+        "messages_ready_ram": counts.ready - spilled,
+        "messages_unacknowledged_ram": counts.unacked,
+        "messages_paged_out": spilled,
         "message_bytes_persistent": lasting.1,
-        "messages_ram": messages,
         "messages_persistent": lasting.0,
-        "head_message_timestamp": null,
         "storage_version": 2,
         "messages_by_priority": by_priority(queue),
         "messages_delayed": sum(|lane| lane.delayed),
@@ -52,6 +61,7 @@ pub(crate) fn shown(app: &App, vhost: &str, queue: &QueueView, policies: &Defini
             "priority_lengths": lengths(queue),
         },
     });
+    idle::show(&mut shown, app, queue.active_at);
     let fields = shown.as_object_mut().expect("it was made an object");
     fields.extend(samples.stocks(&counts));
     fields.insert("message_stats".to_owned(), samples.flows(&counts));
@@ -68,6 +78,8 @@ fn by_priority(queue: &QueueView) -> Value {
             "messages_unacknowledged": lane.leased,
             "messages_dead": lane.dead,
             "message_bytes": lane.bytes,
+            "message_bytes_ready": lane.bytes - lane.leased_bytes,
+            "message_bytes_unacknowledged": lane.leased_bytes,
             "oldest_age_ms": lane.oldest_age_ms,
         });
         (lane.lane.to_string(), shown)

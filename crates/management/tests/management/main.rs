@@ -4,4 +4,5 @@ mod definitions;
 mod every_route;
 mod policies;
 mod shapes;
+mod tools;
 mod world;

@@ -1,5 +1,6 @@
 //! What tools read: the scalers, exporters and clients that ask this API, each by the fields that it takes.
 
+use overtake_engine::{Engine as _, LeaseRequest};
 use serde_json::{Value, json};
 
 use crate::world;
@@ -42,6 +43,49 @@ async fn a_queue_is_what_keda_flower_and_exporters_read() {
     has(&queue["backing_queue_status"]["priority_lengths"], &json!({"1": 1, "9": 1}));
     // A client that reads a number of this width where there is none would stop.
     assert!(queue["consumer_utilisation"].is_number() && queue["memory"].is_u64());
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_queue_are_told_by_how_its_messages_stand() {
+    let world = World::new().await;
+    world.queue("jobs", r#"{"x-max-priority":10}"#).await;
+    // Each takes one byte more for its priority.
+    world.publish("jobs", "aaaa:9 bb:1 c:1").await;
+    let lease = LeaseRequest::new("jobs".into(), 2);
+    assert_eq!(world.engine.lease(lease).await.expect("two are leased").len(), 2);
+    let queue = world.get("/api/queues/%2F/jobs").await.expect(200).json;
+    has(
+        &queue,
+        &json!({
+            "messages": 3, "messages_ready": 1, "messages_unacknowledged": 2,
+            "message_bytes": 10, "message_bytes_ready": 2, "message_bytes_unacknowledged": 8,
+            "message_bytes_ram": 10, "message_bytes_persistent": 10, "message_bytes_paged_out": 0,
+            "messages_ram": 3, "messages_ready_ram": 1, "messages_unacknowledged_ram": 2,
+            "messages_persistent": 3, "messages_paged_out": 0, "memory": 10,
+        }),
+    );
+    has(
+        &queue["messages_by_priority"]["1"],
+        &json!({"message_bytes": 5, "message_bytes_ready": 2, "message_bytes_unacknowledged": 3}),
+    );
+}
+
+#[tokio::test]
+async fn a_queue_says_since_when_it_is_idle() {
+    let world = World::new().await;
+    world.queue("q", "{}").await;
+    let idle_since = async || world.get("/api/queues").await.json[0]["idle_since"].clone();
+    assert_eq!(idle_since().await, Value::Null, "it was just declared");
+    world.advance(10_000);
+    assert_eq!(idle_since().await, "2026-11-27T16:00:00.000+00:00");
+    world.publish("q", "a").await;
+    assert_eq!(idle_since().await, Value::Null);
+    world.advance(5_250);
+    assert_eq!(idle_since().await, "2026-11-27T16:00:10.000+00:00", "looking is not activity");
+    world.delete("/api/queues/%2F/q/contents").await.expect(204);
+    assert_eq!(idle_since().await, Value::Null);
+    world.advance(1_000);
+    assert_eq!(idle_since().await, "2026-11-27T16:00:15.250+00:00");
 }
 
 #[tokio::test]

@@ -8,19 +8,27 @@ use crate::audit::Audit;
 use crate::book::{Book, lane_of};
 use crate::failure::{Checked, Promise, hold};
 
-/// Ready, delayed, leased, dead, bytes.
-type Gauges = [u64; 5];
+/// Ready, delayed, leased, dead, bytes, ready bytes, leased bytes.
+type Gauges = [u64; 7];
 
 /// One queue as it shows itself.
 pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView) -> Checked {
     let mut standing = standing(book, audit, view);
     for lane in &view.lanes {
         check_lane(view, lane)?;
-        let shown = [lane.ready, lane.delayed, lane.leased, lane.dead, lane.bytes];
+        let shown = [
+            lane.ready,
+            lane.delayed,
+            lane.leased,
+            lane.dead,
+            lane.bytes,
+            lane.ready_bytes,
+            lane.leased_bytes,
+        ];
         let counted = standing.remove(&i64::from(lane.level)).unwrap_or_default();
         hold(shown == counted, Promise::Conserved, || {
             format!(
-                "lane {} of {} shows {shown:?} ready, delayed, leased, dead, bytes; there are {counted:?}",
+                "lane {} of {} shows {shown:?} ready, delayed, leased, dead, bytes, ready bytes, leased bytes; there are {counted:?}",
                 lane.lane, view.name
             )
         })?;
@@ -97,7 +105,10 @@ fn standing(book: &Book, audit: &Audit, view: &QueueView) -> BTreeMap<i64, Gauge
             State::Dead => 3,
         };
         gauges[at] += 1;
-        gauges[4] += if at == 3 { 0 } else { u64::from(message.bytes) };
+        let bytes = u64::from(message.bytes);
+        gauges[4] += if at == 3 { 0 } else { bytes };
+        gauges[5] += if at == 0 { bytes } else { 0 };
+        gauges[6] += if at == 2 { bytes } else { 0 };
     }
     lanes
 }

@@ -75,6 +75,7 @@ impl House {
         let mut lanes: BTreeMap<i32, LaneView> =
             view.lanes.into_iter().map(|lane| (lane.level, lane)).collect();
         let mut firsts = Vec::new();
+        view.active_at = seen.iter().map(|seen| seen.active_at).max().unwrap_or_default();
         for (place, seen) in (0..).zip(seen) {
             add(&mut lanes, &settings, now, &seen);
             let known = |seq| hosted.known_as(place, seq);
@@ -316,6 +317,8 @@ fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen
         lane.leased += of("leased");
         lane.dead += of("dead");
         lane.bytes += of("bytes");
+        lane.ready_bytes += of("ready_bytes");
+        lane.leased_bytes += of("leased_bytes");
         lane.published += of("published");
         lane.delivered += of("delivered");
         lane.settled += of("settled");

@@ -1,7 +1,7 @@
 -- Seeing a place.
 
 -- Every gauge and counter of its lanes, name by name; of each lane with something ready, its level and when its oldest was published; the first sequence there and
--- the last one given; how many consumers other processes have.
+-- the last one given; how many consumers other processes have; when anything was last counted, 0 where that is not known.
 local function view(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
@@ -14,7 +14,7 @@ local function view(keys, args)
     see(key_in(member))
   end
   for _, set in ipairs({ 'delayed', 'leased', 'dead' }) do see(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0)[1]) end
-  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq, ATTENDANCE.of_others(p, p.caller) }
+  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq, ATTENDANCE.of_others(p, p.caller), tonumber(redis.call('HGET', p.base .. ':c', 'active') or 0) }
   return ended
 end
 

@@ -23,6 +23,7 @@ local function stand(p, key, m, by)
     count(p, level, 'delayed', by)
   elseif state == LEASED then
     count(p, level, 'leased', by)
+    count(p, level, 'leased_bytes', by * bytes)
     p.leased = p.leased + by
     if p.keys then lend_group(p, m, by) end
     if m[HOLDER] then put(p, 'held', m[HOLDER] .. ZERO .. key, by > 0 and 0 or false) end
@@ -187,6 +188,19 @@ end
 -- Counters of `:c`, by where they are among what is read of it.
 local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
 
+-- Bytes of what is leased of a lane that has no such gauge yet. A place that was made before there was one may have leased messages, and those of this call stand there
+-- already.
+local function leased_bytes(p, level)
+  if tonumber(redis.call('HGET', p.base .. ':g', text(level) .. ':leased') or 0) == 0 then return p.gauges[level].leased_bytes end
+  local keys, bytes = redis.call('ZRANGE', p.base .. NAMES.leased, 0, -1), 0
+  fetch(p, keys)
+  for _, key in ipairs(keys) do
+    local m = message(p, key)
+    if lane_of(p, m[PRIORITY]) == level then bytes = bytes + m[BYTES] end
+  end
+  return bytes
+end
+
 -- Adds to all gauges with one question and one answer.
 local function save_gauges(p)
   local fields, added = {}, {}
@@ -194,15 +208,17 @@ local function save_gauges(p)
     for what, by in pairs(gauges) do
       if by ~= 0 then
         fields[#fields + 1] = text(level) .. ':' .. what
-        added[#added + 1] = by
+        added[#added + 1] = what == 'leased_bytes' and { by, level } or by
       end
     end
   end
   for from = 1, #fields, 2000 do
     local to, set = math.min(from + 1999, #fields), {}
     for i, is in ipairs(redis.call('HMGET', p.base .. ':g', unpack(fields, from, to))) do
+      local by = added[from + i - 1]
       set[#set + 1] = fields[from + i - 1]
-      set[#set + 1] = text((is and tonumber(is) or 0) + added[from + i - 1])
+      if type(by) == 'table' then set[#set + 1] = text(is and tonumber(is) + by[1] or leased_bytes(p, by[2]))
+      else set[#set + 1] = text((is and tonumber(is) or 0) + by) end
     end
     redis.call('HSET', p.base .. ':g', unpack(set))
   end
@@ -246,6 +262,10 @@ local function answer(p, what)
     if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
   end
   local c = { 'now', text(p.now), 'calls', text(p.calls) }
+  if next(p.gauges) then
+    c[#c + 1] = 'active'
+    c[#c + 1] = text(p.now)
+  end
   for at, name in pairs(COUNTERS) do
     if p[name] ~= tonumber(p.was[at]) then
       c[#c + 1] = name

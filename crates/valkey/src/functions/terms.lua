@@ -46,7 +46,7 @@ local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.level
 
 local function same_picker(a, b) return a.picker == b.picker and a.aging_ms == b.aging_ms and equal(a.weights, b.weights) end
 
-local GAUGES = { ready = true, ready_bytes = true, delayed = true, leased = true, dead = true, bytes = true }
+local GAUGES = { ready = true, ready_bytes = true, delayed = true, leased = true, leased_bytes = true, dead = true, bytes = true }
 
 -- What lanes have counted so far, by their names.
 local function counted(p)
@@ -141,7 +141,7 @@ local function configure(keys, args)
   end
   local p = begin(keys, header)
   if not since then
-    redis.call('HSET', base .. ':c', 'used', text(p.now))
+    redis.call('HSET', base .. ':c', 'used', text(p.now), 'active', text(p.now))
     return answer(p, { 1 })
   end
   -- What time has brought about is written down: all that follows asks for everything there is.

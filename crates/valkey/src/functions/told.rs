@@ -481,15 +481,20 @@ pub struct Seen {
     pub last_seq: Seq,
     /// Consumers that other processes have, said by the first place.
     pub consumers_of_others: u64,
+    /// When the place was made, or a message last came, was leased, was returned or left; zero where that is not known.
+    pub active_at: Time,
 }
 
 impl Seen {
     pub(super) fn read(part: &Part<'_>) -> Result<Self, Malformed> {
-        let [gauges, oldest, first_seq, last_seq, others] = part.parts()? else { return Err(Malformed) };
+        let [gauges, oldest, first_seq, last_seq, others, active_at] = part.parts()? else {
+            return Err(Malformed);
+        };
         let mut seen = Self {
             first_seq: Seq(Part(first_seq).count()?),
             last_seq: Seq(Part(last_seq).count()?),
             consumers_of_others: Part(others).count()?,
+            active_at: Part(active_at).time()?,
             ..Self::default()
         };
         for pair in Part(gauges).parts()?.chunks_exact(2) {

@@ -159,13 +159,17 @@ impl Twin {
             let none = BTreeMap::new();
             let told = seen.lanes.get(&lane.level).unwrap_or(&none);
             let of = |name: &str| told.get(name).copied().unwrap_or(0);
-            let gauges = ["ready", "delayed", "leased", "dead", "bytes"].map(of);
-            assert_eq!(
-                gauges,
-                [lane.ready, lane.delayed, lane.leased, lane.dead, lane.bytes],
-                "{}",
-                lane.lane
-            );
+            let names = ["ready", "ready_bytes", "delayed", "leased", "leased_bytes", "dead", "bytes"];
+            let gauges = [
+                lane.ready,
+                lane.ready_bytes,
+                lane.delayed,
+                lane.leased,
+                lane.leased_bytes,
+                lane.dead,
+                lane.bytes,
+            ];
+            assert_eq!(names.map(of), gauges, "{}: {names:?}", lane.lane);
             let counters = [
                 "published",
                 "delivered",

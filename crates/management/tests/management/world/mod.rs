@@ -1,7 +1,9 @@
 //! A broker in memory, and a tool that speaks to its router without sockets.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -10,8 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use overtake_access::{Account, Change, Desks, Gate, Hashing, PasswordHash, Peer, Permission};
-use overtake_engine::{Clock, Engine, LocalEngine, Options, SystemClock};
-use overtake_management::{Connections, Listener, ManagementOptions};
+use overtake_engine::{Engine, LocalEngine, ManualClock, Options};
+use overtake_lane::Time;
+use overtake_management::{Caller, Connections, Listener, Looks, ManagementOptions, Question};
 use overtake_store::MemoryDisk;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -24,6 +27,20 @@ pub(crate) struct World {
     pub(crate) engine: Arc<LocalEngine>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) desks: Desks,
+    connections: Connections,
+    clock: Arc<ManualClock>,
+}
+
+/// When each world begins: 2026-11-27T16:00:00Z.
+const BEGINNING: Time = Time(1_795_795_200_000);
+
+thread_local! {
+    /// The time of the world that was begun last on this thread; its handlers run here.
+    static NOW: Cell<Time> = const { Cell::new(BEGINNING) };
+}
+
+fn now() -> Time {
+    NOW.get()
 }
 
 /// What came back.
@@ -38,22 +55,52 @@ pub(crate) struct Reply {
 impl World {
     /// With `guest`, who may do everything.
     pub(crate) async fn new() -> Self {
+        Self::sampled_every(ManagementOptions::default().sampled_every).await
+    }
+
+    /// One whose counters are sampled so often, once they are watched.
+    pub(crate) async fn sampled_every(sampled_every: Duration) -> Self {
         let small = Options { segment_bytes: 1 << 16, ..Options::default() };
-        let engine = LocalEngine::open_on(MemoryDisk::new(1), small, Arc::new(SystemClock)).expect("a store");
+        let clock = Arc::new(ManualClock::new(BEGINNING));
+        let engine = LocalEngine::open_on(MemoryDisk::new(1), small, clock.clone()).expect("a store");
         let engine = Arc::new(engine);
         let dynamic: Arc<dyn Engine> = engine.clone();
-        let gate = Gate::open(Arc::clone(&dynamic), || SystemClock.now()).await.expect("a gate");
+        NOW.set(BEGINNING);
+        let gate = Gate::open(Arc::clone(&dynamic), now).await.expect("a gate");
         let gate = Arc::new(gate);
         let options = ManagementOptions {
             node: "overtake@here".to_owned(),
             max_request_bytes: 1 << 16,
             max_message_bytes: 1 << 10,
             listeners: vec![Listener { protocol: "amqp", address: ([127, 0, 0, 1], 5_672).into() }],
+            clock: now,
+            sampled_every,
             ..ManagementOptions::default()
         };
         let desks = Desks::new(dynamic, Arc::clone(&gate));
-        let router = overtake_management::router(desks.clone(), Connections::default(), options);
-        Self { router, engine, gate, desks }
+        let connections = Connections::default();
+        let router = overtake_management::router(desks.clone(), connections.clone(), options);
+        Self { router, engine, gate, desks, connections, clock }
+    }
+
+    /// Has guest connect over AMQP. The connection looks as this says each time somebody looks at it.
+    pub(crate) fn connect(&self, mut look: impl FnMut() -> Looks + Send + 'static) {
+        let address = |port| ([127, 0, 0, 1], port).into();
+        let (peer, local) = (address(40_000), address(5_672));
+        let caller = Caller { peer, local, is_secure: false, connected_at: BEGINNING };
+        let mut seat = self.connections.enter(caller);
+        tokio::spawn(async move {
+            while let Question::Look(tell) = seat.question().await {
+                // Whoever asked may have gone.
+                let _ = tell.send(look());
+            }
+        });
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&self, ms: u64) {
+        NOW.set(NOW.get().after(ms));
+        self.clock.advance(ms);
     }
 
     /// With somebody more, whose password is `test12`, with rights to all names in `/` or to none.
