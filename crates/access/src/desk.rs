@@ -28,7 +28,7 @@ use crate::right::Tag;
 /// The engine as one user may use it, in one virtual host.
 #[derive(Clone)]
 pub struct Desk {
-    engine: Connection,
+    pub(crate) engine: Connection,
     vhost: Arc<str>,
     who: Identity,
     gate: Arc<Gate>,
@@ -77,7 +77,7 @@ impl From<Failure> for NotDone {
     }
 }
 
-type Done<T> = Result<T, NotDone>;
+pub(crate) type Done<T> = Result<T, NotDone>;
 
 impl Desk {
     /// For somebody who logged in, in a virtual host that this engine is asked in.
@@ -145,13 +145,24 @@ impl Desk {
 
     // ---- queues ----
 
-    /// Makes a queue or changes its settings. Configure; with a place for dead letters also read it and write that.
+    /// Makes a queue or changes its settings. Configure; with a place for dead letters also read it and write that. Messages without a
+    /// priority get `import_priority` ([`MOST_URGENT`](crate::MOST_URGENT) or one of the scheme) where priorities begin to decide what
+    /// goes next: read and write.
     ///
     /// # Errors
     /// [`NotDone`]; the same holds below.
-    pub async fn declare_queue(&self, name: &str, settings: Settings) -> Done<Declared> {
+    pub async fn declare_queue(
+        &self,
+        name: &str,
+        settings: Settings,
+        import_priority: Option<&Given>,
+    ) -> Done<Declared> {
         self.must(&(name, &settings))?;
-        let before = self.engine.queue(name).await.ok().map(|queue| json!(queue.settings));
+        let there = self.engine.queue(name).await.ok();
+        if let Some(there) = &there {
+            self.import(name, &there.settings, &settings, import_priority).await?;
+        }
+        let before = there.map(|queue| json!(queue.settings));
         let after = json!(settings);
         let declared = self.engine.declare_queue(name, settings).await?;
         if before.as_ref() != Some(&after) {
@@ -162,10 +173,12 @@ impl Desk {
 
     /// Changes the settings of a queue that is there: `change` gets the queue's own settings and returns those that the queue is to have.
     /// Where somebody else has changed them meanwhile, `change` is asked again, a hundred times in all, so that neither change
-    /// undoes the other. Configure; with a place for dead letters also read the queue and write that.
+    /// undoes the other. Configure; with a place for dead letters also read the queue and write that. `import_priority` is as in
+    /// [`declare_queue`](Self::declare_queue).
     pub async fn change_queue<E: From<NotDone>>(
         &self,
         name: &str,
+        import_priority: Option<&Given>,
         mut change: impl FnMut(&Settings) -> Result<Settings, E>,
     ) -> Result<(), E> {
         self.must_have(Right::Configure, Named::Queue(name)).map_err(NotDone::from)?;
@@ -176,6 +189,7 @@ impl Desk {
             if settings == there.settings {
                 return Ok(());
             }
+            self.import(name, &there.settings, &settings, import_priority).await?;
             let (before, after) = (json!(there.settings), json!(settings));
             let existing = Existing::From(Box::new(there.settings));
             let declare = DeclareQueue { settings, identity: there.identity, existing };

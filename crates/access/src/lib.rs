@@ -12,6 +12,7 @@ mod desks;
 mod directory;
 mod gate;
 mod identity;
+mod import;
 mod known;
 mod office;
 mod password;
@@ -28,6 +29,7 @@ pub use directory::{
 };
 pub use gate::{DEFAULT_VHOST, GUEST, Gate, LoginRefused, NoGate, NotChanged};
 pub use identity::{Denied, Identity, Roll};
+pub use import::{MOST_URGENT, waiting_without_priority};
 pub use office::{NewPassword, Office, UserPut};
 pub use overtake_engine::rights::Right;
 pub use password::{BadPassword, Hashing, PASSWORD_LEN_MAX, PasswordHash};

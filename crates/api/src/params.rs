@@ -157,13 +157,14 @@ impl Params {
             headers: self.take_all(|name| name.strip_prefix("header.").map(ToOwned::to_owned)),
             user_id: self.take("user_id")?,
             ending: None,
+            without_priority: self.take_flag("without_priority")?,
         };
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
         let limit = self.take_limit(PAGE_LIMIT)?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
         let shown = self.take_shown()?;
         self.finish(
-            "status, priority, key, header.NAME, user_id, order, limit, cursor, body and properties",
+            "status, priority, without_priority, key, header.NAME, user_id, order, limit, cursor, body and properties",
         )?;
         Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, shown))
     }

@@ -245,6 +245,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::QueueLocked
         | Refusal::QueueDiffers
         | Refusal::CountDiffers { .. }
+        | Refusal::ImportPriorityMissing { .. }
         | Refusal::TooManyQueues
         | Refusal::VhostReserved
         | Refusal::VhostQueuesMax
@@ -285,6 +286,7 @@ fn key_of(refusal: Refusal) -> Option<&'static str> {
         Refusal::ExchangeDiffers(key) => Some(key),
         Refusal::WeightInvalid => Some("routing_key"),
         Refusal::CountDiffers { .. } => Some("expect"),
+        Refusal::ImportPriorityMissing { .. } => Some("import_priority"),
         _ => None,
     }
 }
@@ -293,11 +295,12 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let problem = Self::new(status_of(refusal), refusal.code(), "", refusal.hint());
         let mut problem = problem.detail(refusal.to_string());
-        // All problems of a code have the same title, but the text of these two refusals names a setting.
+        // All problems of a code have the same title, but the text of these two refusals names a setting or a number.
         problem.0.title = match refusal {
             Refusal::SettingFixed(_) => "a setting cannot change now".into(),
             Refusal::ExchangeDiffers(_) => "the exchange is there and differs".into(),
             Refusal::CountDiffers { .. } => "another number of messages was expected".into(),
+            Refusal::ImportPriorityMissing { .. } => "messages wait without a priority".into(),
             _ => refusal.to_string().into(),
         };
         match key_of(refusal) {

@@ -157,8 +157,8 @@ impl Categories {
                 .map_err(|(key, why)| NotInCategory::BadSetting(key, why))
         };
         match &there {
-            Some(_) => by.change_queue(&queue, |there| settings_of(Some(there))).await?,
-            None => drop(by.declare_queue(&queue, settings_of(None)?).await?),
+            Some(_) => by.change_queue(&queue, None, |there| settings_of(Some(there))).await?,
+            None => drop(by.declare_queue(&queue, settings_of(None)?, None).await?),
         }
         by.bind(Binding::new(category, Destination::Queue(Arc::from(&*queue)), "")).await?;
         let view = by.queue(&queue).await?;

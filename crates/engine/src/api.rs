@@ -551,6 +551,8 @@ pub struct Filter {
     pub user_id: Option<String>,
     /// Only where the work ended so: by their record, or by the reason for which they are dead.
     pub ending: Option<Ending>,
+    /// Only what was published without a priority.
+    pub without_priority: bool,
 }
 
 impl Filter {

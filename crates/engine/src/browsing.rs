@@ -30,6 +30,7 @@ impl Browse {
             priority,
             key: self.filter.key.clone(),
             ending: self.filter.ending,
+            without_priority: self.filter.without_priority,
             order: self.order,
             skip: self.skip,
             limit: self.limit,

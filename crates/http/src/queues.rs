@@ -10,7 +10,7 @@ use overtake_access::Desk;
 use overtake_api::params::{Params, queue_cursor_text};
 use overtake_api::problem;
 use overtake_engine::DeclareQueue;
-use overtake_lane::{Existing, Identity, LaneView, QueueView, Refusal, Settings};
+use overtake_lane::{Existing, Given, Identity, LaneView, QueueView, Refusal, Settings};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{Answer, App, done, json};
-use crate::decode::{self, Json};
+use crate::decode;
 use crate::login::At;
 use crate::path::QueueName;
 use crate::problem::Problem;
@@ -195,6 +195,7 @@ impl<'a> QueueOut<'a> {
     params(
         ("queue" = String, Path, description = "Name, percent-encoded; 1 to 255 bytes"),
         ("replace" = Option<bool>, Query, description = "`true`: the queue that is there gets all settings of the body, and the defaults of those left out"),
+        ("import_priority" = Option<String>, Query, description = "Where `replace` has a queue in publish order served by priority: the priority of messages that wait without one, or `most-urgent`"),
     ),
     request_body = SettingsSchema,
     responses(
@@ -210,12 +211,13 @@ async fn declare_queue(
     request: Request,
 ) -> Answer {
     let replaces = params.take_flag("replace")?;
-    params.finish("replace")?;
+    let import = import_priority(&mut params)?;
+    params.finish("replace and import_priority")?;
     let body = decode::json_body(request, &app).await?;
     let (said, asked): (Map<String, Value>, Settings) = (decode::decode(&body)?, decode::decode(&body)?);
     settings::validate(&asked)?;
     let made = match replaces {
-        true => desk.declare_queue(&name, asked).await?.made,
+        true => desk.declare_queue(&name, asked, import.as_ref()).await?.made,
         false => declare(&desk, &name, &said, asked).await?,
     };
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
@@ -241,22 +243,34 @@ async fn declare(
     if differences.is_empty() { Ok(false) } else { Err(problem::Problem::differs(name, differences).into()) }
 }
 
+fn import_priority(params: &mut Params) -> Result<Option<Given>, Problem> {
+    Ok(params.take("import_priority")?.map(|word| word.parse().unwrap_or_default()))
+}
+
 /// Changes some settings of a queue.
 ///
 /// Settings that the body does not name stay as they are, and `null` is the default. `backoff` and `lanes` are changed part by part, every
 /// other setting as a whole. Messages that wait stay, and go by the new settings from now on.
 #[utoipa::path(
     patch, path = "/v1/queues/{queue}", tag = "queues",
-    params(("queue" = String, Path, description = "Name, percent-encoded")),
+    params(
+        ("queue" = String, Path, description = "Name, percent-encoded"),
+        ("import_priority" = Option<String>, Query, description = "Where the change has a queue in publish order served by priority: the priority of messages that wait without one, or `most-urgent`. If it is missing and there are such messages, nothing changes: 409 `import-priority-missing`"),
+    ),
     request_body = SettingsSchema,
     responses((status = 200, description = "The queue with its new settings", body = QueueOut))
 )]
 async fn change_queue(
+    State(app): State<Arc<App>>,
     At(desk): At,
     QueueName(name): QueueName,
-    Json(change): Json<Map<String, Value>>,
+    mut params: Params,
+    request: Request,
 ) -> Answer {
-    desk.change_queue(&name, |before| settings::changed(before, &change)).await?;
+    let import = import_priority(&mut params)?;
+    params.finish("import_priority")?;
+    let change: Map<String, Value> = decode::decode(&decode::json_body(request, &app).await?)?;
+    desk.change_queue(&name, import.as_ref(), |before| settings::changed(before, &change)).await?;
     json(StatusCode::OK, &QueueOut::of(&desk.queue(&name).await?))
 }
 

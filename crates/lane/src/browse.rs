@@ -11,7 +11,7 @@ use crate::entries::Slot;
 use crate::ids::{Place, QueueId, Receipt, Seq, Time, VhostId};
 use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
-use crate::priority::Priority;
+use crate::priority::{Original, Priority};
 use crate::queue::Queue;
 use crate::record::Ending;
 use crate::refusal::Refusal;
@@ -161,7 +161,8 @@ impl Queue {
         backlog: &dyn Backlog,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
     ) -> u64 {
-        let is_counted = accept.is_none() && query.key.is_none() && query.ending.is_none();
+        let narrows = query.key.is_some() || query.ending.is_some() || query.without_priority;
+        let is_counted = accept.is_none() && !narrows;
         if let Some(count) = self.standing(query).filter(|_| is_counted) {
             return count;
         }
@@ -445,4 +446,5 @@ fn matches(message: &Message, query: &Query) -> bool {
         && query.priority.is_none_or(|priority| message.priority == priority)
         && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
         && query.ending.is_none_or(|ending| message.ending() == Some(ending))
+        && (!query.without_priority || message.original == Original::Missing)
 }

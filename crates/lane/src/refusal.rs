@@ -110,6 +110,12 @@ pub enum Refusal {
     MetadataFull,
     /// The store has no room for more messages; acknowledgements are still taken.
     StoreFull,
+    /// A queue is to be served by priority, messages wait in it that were published without one, and the request does not say which
+    /// priority they get.
+    ImportPriorityMissing {
+        /// How many messages wait without a priority.
+        count: u64,
+    },
     /// A change of many messages selects another number of messages than its request expects.
     CountDiffers {
         /// How many messages it selects.
@@ -174,6 +180,7 @@ impl Refusal {
             Self::MetadataFull => "metadata-full",
             Self::StoreFull => "store-full",
             Self::CountDiffers { .. } => "count-differs",
+            Self::ImportPriorityMissing { .. } => "import-priority-missing",
         }
     }
 
@@ -272,6 +279,9 @@ impl Refusal {
             }
             Self::MetadataFull => "remove what is no longer needed: 16 MiB in all",
             Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
+            Self::ImportPriorityMissing { .. } => {
+                "say which priority they get: `import_priority` with `most-urgent` or a priority, on the command line `--import-priority`"
+            }
             Self::CountDiffers { .. } => "look at the messages again, and expect as many as are selected now",
         }
     }
@@ -335,6 +345,12 @@ impl fmt::Display for Refusal {
             }
             Self::MetadataFull => "there is too much metadata",
             Self::StoreFull => "the store is full",
+            Self::ImportPriorityMissing { count } => {
+                return write!(
+                    f,
+                    "the queue is to be served by priority, and messages wait in it that were published without one ({count})"
+                );
+            }
             Self::CountDiffers { count } => {
                 return write!(f, "{count} messages are selected, and another number was expected");
             }

@@ -185,6 +185,8 @@ pub struct Query {
     pub key: Option<String>,
     /// Only where the work ended so: by its record, or by the reason for which it is dead.
     pub ending: Option<Ending>,
+    /// Only what was published without a priority.
+    pub without_priority: bool,
     /// In which order.
     pub order: BrowseOrder,
     /// Leave out so many of them first.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use overtake_engine::{Engine, Failure, Refused};
 
-use overtake_lane::Settings;
+use overtake_access::waiting_without_priority;
+use overtake_lane::{Refusal, Settings};
 use serde_json::{Map, Value};
 
 use crate::ServeError;
@@ -15,6 +16,14 @@ pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> 
     for queue in queues {
         if let Ok(there) = engine.queue(&queue.name).await {
             let changes = changes(&there.settings, &queue.settings);
+            let count = waiting_without_priority(engine, &queue.name, &there.settings, &queue.settings).await;
+            if let Ok(count @ 1..) = count {
+                return Err(ServeError::Queue {
+                    queue: queue.name.clone(),
+                    place: queue.origin.clone(),
+                    refusal: Refusal::ImportPriorityMissing { count },
+                });
+            }
             if !changes.is_empty() {
                 tracing::warn!(queue = queue.name, changes, "gets the settings of the configuration");
             }

@@ -120,7 +120,10 @@ fn max_length_0_keeps_nothing() {
         assert_eq!(ann.hears(), "b");
         ann.put_back("b");
         ann.hears();
-        assert_eq!((broker.waiting("q"), broker.waiting("dead")), (String::new(), "a:0(leased) b:0".to_owned()));
+        assert_eq!(
+            (broker.waiting("q"), broker.waiting("dead")),
+            (String::new(), "a:0(leased) b:0".to_owned())
+        );
     }
 }
 

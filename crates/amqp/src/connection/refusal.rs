@@ -25,6 +25,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::ExchangeInUse
         | Refusal::QueueDiffers
         | Refusal::CountDiffers { .. }
+        | Refusal::ImportPriorityMissing { .. }
         | Refusal::WeightInvalid
         | Refusal::ArgumentsInvalid
         | Refusal::SettingFixed(_)

@@ -21,6 +21,9 @@ struct FilterIn {
     /// Only this priority.
     #[schema(value_type = Option<PrioritySchema>)]
     priority: Option<GivenIn>,
+    /// Only those that were published without a priority.
+    #[serde(default)]
+    without_priority: bool,
     /// Only this key.
     key: Option<String>,
     /// Only those with all these headers, compared as text.
@@ -112,9 +115,9 @@ impl FilterIn {
     /// 422 for headers that no message can have.
     fn into_filter(self) -> Result<Filter, Problem> {
         check_headers(&self.headers.0)?;
-        let Self { status, priority, key, headers, user_id } = self;
+        let Self { status, priority, without_priority, key, headers, user_id } = self;
         let (priority, headers) = (priority.map(|given| given.0), headers.into_texts());
-        Ok(Filter { status, priority, key, headers, user_id, ..Filter::default() })
+        Ok(Filter { status, priority, without_priority, key, headers, user_id, ..Filter::default() })
     }
 
     fn select(self, all: bool, expect: Option<u64>) -> Result<Select, Problem> {

@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::failure::Exit;
 use crate::login::LoginThere;
 use crate::moving::{self, End, Moved};
+use crate::words::priority;
 
 /// Move what waits in a queue to another broker, each message once and in order.
 ///
@@ -46,6 +47,10 @@ pub(crate) struct MoveArgs {
     /// The file that keeps what is under way: overtake-move.QUEUE.json in this directory. It is removed at the end.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// The priority of messages published without one, where the queue here is served in publish order and the one there by priority:
+    /// `most-urgent`, or a priority of the queue there. Such messages are not moved without it.
+    #[arg(long, value_name = "PRIORITY")]
+    import_priority: Option<String>,
     /// Delete the queue here when nothing is in it any more.
     #[arg(long)]
     delete: bool,
@@ -69,7 +74,8 @@ pub(crate) async fn run(args: &MoveArgs, global: &Global, session: &Session) -> 
     let state = args.state.clone();
     let state =
         state.unwrap_or_else(|| format!("overtake-move.{}.json", name.trim_start_matches('/')).into());
-    let Moved { leased, dead, known, moved } = moving::run(&from, &to, state).await?;
+    let import = args.import_priority.as_deref().map(priority);
+    let Moved { leased, dead, known, moved } = moving::run(&from, &to, state, import.as_ref()).await?;
     let is_deleted = args.delete && leased == 0 && dead == 0;
     if is_deleted {
         let query = "?if=empty";

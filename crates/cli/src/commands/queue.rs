@@ -40,7 +40,8 @@ Examples:
 Examples:
   overtake queue set jobs max_active=20
   overtake queue set jobs backoff.initial=500ms delivery_limit=5
-  overtake queue set jobs ttl= lanes.background=")]
+  overtake queue set jobs ttl= lanes.background=
+  overtake queue set jobs order=priority --import-priority most-urgent")]
     Set(SetArgs),
     /// Pause a queue: nothing more is given to consumers until it is resumed.
     #[command(after_help = "\
@@ -94,6 +95,23 @@ pub(crate) struct DeclareArgs {
     /// Give a queue that is there all of these settings, and the defaults of those that are not given.
     #[arg(long)]
     replace: bool,
+    #[command(flatten)]
+    import: ImportPriority,
+}
+
+#[derive(Debug, Args)]
+struct ImportPriority {
+    /// Where a queue in publish order begins to be served by priority: the priority of messages that wait without one,
+    /// or `most-urgent`. With such messages, such a change is refused without it.
+    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true)]
+    import_priority: Option<String>,
+}
+
+impl ImportPriority {
+    /// As a query parameter.
+    fn pair(&self) -> Option<(String, String)> {
+        self.import_priority.clone().map(|priority| ("import_priority".to_owned(), priority))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -103,6 +121,8 @@ pub(crate) struct SetArgs {
     /// Settings, such as scheme=signed, ttl=60s or backoff.initial=500ms; KEY= is the default again.
     #[arg(value_name = "KEY=VALUE", value_parser = words::pair, required = true)]
     settings: Vec<(String, String)>,
+    #[command(flatten)]
+    import: ImportPriority,
 }
 
 #[derive(Debug, Args)]
@@ -125,10 +145,12 @@ pub(crate) async fn run(command: &QueueCommand, session: &Session) -> Ended {
         QueueCommand::Declare(args) => declare(args, session).await,
         QueueCommand::Set(args) => set(args, session).await,
         QueueCommand::Pause { queue } => {
-            change(queue, json!({ "paused": true }), session, || format!("queue {queue} is paused")).await
+            change(queue, None, json!({ "paused": true }), session, || format!("queue {queue} is paused"))
+                .await
         }
         QueueCommand::Resume { queue } => {
-            change(queue, json!({ "paused": false }), session, || format!("queue {queue} goes on")).await
+            change(queue, None, json!({ "paused": false }), session, || format!("queue {queue} goes on"))
+                .await
         }
         QueueCommand::List => list(session).await,
         QueueCommand::Show { queue } => show(queue, session).await,
@@ -144,8 +166,9 @@ async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
     for (key, value) in &args.settings {
         words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
     }
-    let replace = if args.replace { "?replace=true" } else { "" };
-    let path = path(&["v1", "queues", &args.queue]) + replace;
+    let replace = args.replace.then(|| ("replace".to_owned(), "true".to_owned()));
+    let pairs: Vec<_> = replace.into_iter().chain(args.import.pair()).collect();
+    let path = path(&["v1", "queues", &args.queue]) + &query(&pairs);
     let answer = session.client.ask(Method::PUT, &path, Some(&Value::Object(settings))).await?;
     session.out.done(&answer.body, || {
         let what = if answer.status == StatusCode::CREATED { "made" } else { "there, with these settings" };
@@ -166,12 +189,18 @@ async fn set(args: &SetArgs, session: &Session) -> Ended {
         let all: Vec<String> = args.settings.iter().map(new).collect();
         format!("queue {} is changed: {}", args.queue, all.join(", "))
     };
-    change(&args.queue, Value::Object(settings), session, said).await
+    change(&args.queue, args.import.pair(), Value::Object(settings), session, said).await
 }
 
 /// Changes the settings that `settings` names.
-async fn change(queue: &str, settings: Value, session: &Session, said: impl Fn() -> String) -> Ended {
-    let path = path(&["v1", "queues", queue]);
+async fn change(
+    queue: &str,
+    import: Option<(String, String)>,
+    settings: Value,
+    session: &Session,
+    said: impl Fn() -> String,
+) -> Ended {
+    let path = path(&["v1", "queues", queue]) + &query(import.as_slice());
     let answer = session.client.ask(Method::PATCH, &path, Some(&settings)).await?;
     session.out.done(&answer.body, said)?;
     Ok(Exit::Done)

@@ -32,6 +32,8 @@ const PUBLISH_BYTES: usize = 8 << 20;
 const REMOVALS: usize = 32;
 /// By what a message is known to be the same one.
 const SAME: [&str; 6] = ["seq", "published_at", "id", "key", "body", "body_base64"];
+/// The value of `--import-priority` for the most urgent priority of the queue there.
+const MOST_URGENT: &str = "most-urgent";
 /// What says that this has leased them.
 const WORKER: &str = "overtake move";
 
@@ -107,14 +109,22 @@ pub(crate) struct Moved {
 ///
 /// # Errors
 /// What either broker declines, or that one cannot be reached. Nothing is lost then, and the next run goes on.
-pub(crate) async fn run(from: &End, to: &End, state: PathBuf) -> Result<Moved, Failure> {
+pub(crate) async fn run(
+    from: &End,
+    to: &End,
+    state: PathBuf,
+    import_priority: Option<&Value>,
+) -> Result<Moved, Failure> {
     let Some(queue) = from.look().await? else {
         let missing = Failure::new(Exit::Error, format!("there is no queue {}", from.named()));
         return Err(missing.hint("look at its name, and at the virtual host that --vhost names"));
     };
     declare(to, &queue["settings"]).await?;
+    let there = to.look().await?.unwrap_or_default();
+    let import = Import::between(&queue["settings"], &there["settings"], import_priority);
     let ledger = Ledger::open(state, from.named(), to.named())?;
-    let mut mover = Mover { from, to, ledger, is_another: false, most: usize::MAX, moved: Moved::default() };
+    let mut mover =
+        Mover { from, to, ledger, import, is_another: false, most: usize::MAX, moved: Moved::default() };
     mover.give_back().await;
     let done = mover.all().await;
     // Also where the move failed: consumers here go on meanwhile.
@@ -148,10 +158,47 @@ async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
     made.map(drop).map_err(|failure| failure.during(&format!("making the queue {} there", to.queue)))
 }
 
+/// The priority of messages that were published without one.
+enum Import {
+    /// They are published without one: that means the same in both queues.
+    Missing,
+    /// They are published as the queue here shows them: a missing priority means something else there.
+    AsShown,
+    /// The queue here is served in publish order and the queue there by priority, and the user did not say a priority.
+    Unknown,
+    /// They get this priority, in the words of the scheme there.
+    As(Value),
+}
+
+impl Import {
+    fn between(here: &Value, there: &Value, asked: Option<&Value>) -> Self {
+        if here["order"] != "fifo" || there["order"] == "fifo" {
+            let means_the_same = ["scheme", "default_priority"].iter().all(|key| here[key] == there[key]);
+            return if means_the_same { Self::Missing } else { Self::AsShown };
+        }
+        match asked {
+            None => Self::Unknown,
+            Some(word) if *word == MOST_URGENT => Self::As(most_urgent(&there["scheme"])),
+            Some(priority) => Self::As(priority.clone()),
+        }
+    }
+}
+
+/// The most urgent priority that has a name or a bound in this scheme.
+fn most_urgent(scheme: &Value) -> Value {
+    match scheme.as_str().unwrap_or_default() {
+        "named" => json!("critical"),
+        "signed" => json!("CRITICAL"),
+        "route" => json!(0),
+        scheme => json!(scheme.strip_prefix("max-").and_then(|most| most.parse().ok()).unwrap_or(9_u8)),
+    }
+}
+
 struct Mover<'a> {
     from: &'a End,
     to: &'a End,
     ledger: Ledger,
+    import: Import,
     /// The queue there is known not to be the one here.
     is_another: bool,
     /// Messages that the broker there takes at once, as far as it said.
@@ -303,8 +350,26 @@ impl Mover<'_> {
     /// Publishes them there, in order, all or none.
     async fn publish(&mut self, part: &[Value], numbers: &[Value]) -> Result<(), Failure> {
         let now = Timestamp::now();
-        let all: Vec<_> =
+        let mut all: Vec<_> =
             part.iter().zip(numbers).map(|(message, number)| published(message, number, now)).collect();
+        let without = part.iter().zip(&mut all).filter(|(message, _)| message["given_priority"].is_null());
+        for (_, message) in without {
+            match &self.import {
+                Import::Missing => drop(message.as_object_mut().and_then(|fields| fields.remove("priority"))),
+                Import::AsShown => {}
+                Import::As(priority) => message["priority"] = priority.clone(),
+                Import::Unknown => {
+                    let what = format!(
+                        "{} is served in publish order and has messages without a priority; {} is served by priority",
+                        self.from.named(),
+                        self.to.named()
+                    );
+                    return Err(Failure::new(Exit::Error, what).declined().hint(
+                        "say which priority they get there: --import-priority most-urgent, or a priority",
+                    ));
+                }
+            }
+        }
         let ask = json!({ "messages": all });
         let answer = self.to.client.post(&self.to.path(&["messages"]), &ask).await;
         let answer =

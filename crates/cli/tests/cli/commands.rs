@@ -90,6 +90,44 @@ fn queues_are_declared_listed_shown_and_deleted() {
     "#]],
     );
     story.check(
+        &["queue", "declare", "plain", "order=fifo"],
+        expect![[r#"
+        exit 0
+        queue plain is made
+    "#]],
+    );
+    story.check(
+        &["publish", "plain", "old"],
+        expect![[r#"
+        exit 0
+        seq-1 is published in plain with priority 4, 0 ahead of it, 0 of its own priority
+    "#]],
+    );
+    story.check(&["queue", "set", "plain", "order=priority"], expect![[r#"
+        exit 1
+        error: `import_priority`: the queue is to be served by priority, and messages wait in it that were published without one (1) (409 import-priority-missing)
+         hint: say which priority they get: `import_priority` with `most-urgent` or a priority, on the command line `--import-priority`
+    "#]]);
+    story.check(&["queue", "declare", "plain", "--replace"], expect![[r#"
+        exit 1
+        error: `import_priority`: the queue is to be served by priority, and messages wait in it that were published without one (1) (409 import-priority-missing)
+         hint: say which priority they get: `import_priority` with `most-urgent` or a priority, on the command line `--import-priority`
+    "#]]);
+    story.check(
+        &["queue", "set", "plain", "order=priority", "--import-priority", "most-urgent"],
+        expect![[r#"
+            exit 0
+            queue plain is changed: order = priority
+        "#]],
+    );
+    story.check(
+        &["queue", "delete", "plain", "--yes"],
+        expect![[r#"
+        exit 0
+        queue plain is deleted
+    "#]],
+    );
+    story.check(
         &["queue", "set", "none", "ttl=1s"],
         expect![[r#"
         exit 1

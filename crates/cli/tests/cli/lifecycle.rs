@@ -323,6 +323,22 @@ fn damage(data: &Path, bytes: &[u8]) {
 }
 
 #[test]
+fn a_start_that_has_messages_without_a_priority_served_by_priority_is_refused() {
+    let dir = dir();
+    let data = dir.path().join("data");
+    let broker = Broker::start_with(&data, &["--queue", "q={ order = \"fifo\" }"]);
+    broker.run(&["publish", "q", "old"]).ok();
+    broker.stop();
+    let (code, said) = refused(&data, &["--queue", "q"]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("published without one (1)") && said.contains("--import-priority"), "{said}");
+    let broker = Broker::start(&data);
+    broker.run(&["queue", "set", "q", "order=priority", "--import-priority", "9"]).ok();
+    broker.stop();
+    Broker::start_with(&data, &["--queue", "q"]).stop();
+}
+
+#[test]
 fn a_queue_that_cannot_be_as_configured_is_named() {
     let dir = dir();
     let data = dir.path().join("data");

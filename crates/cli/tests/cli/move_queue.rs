@@ -232,3 +232,25 @@ fn what_cannot_be_moved_is_said_and_stays() {
     here.run(&words("jobs", &there.url, &state)).ok();
     assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(0), &json!(10)));
 }
+
+#[test]
+fn messages_without_a_priority_need_one_where_priorities_begin_to_decide() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    let state = dir.path().join("state.json");
+    declare(&here, "jobs", &json!({"order": "fifo"}));
+    declare(&there, "jobs", &json!({}));
+    publish(&here, "jobs", &[json!({"body": "a"}), json!({"body": "b", "priority": 2})]);
+    let words = words("jobs", &there.url, &state);
+    let refused = here.run(&words);
+    assert!(refused.stderr.contains("--import-priority most-urgent"), "{}", refused.stderr);
+    assert_eq!(totals(&there, "jobs")["ready"], 0);
+    assert_eq!(totals(&here, "jobs")["ready"], 2);
+    let answer = moved(here.run(&[&words[..], &["--json", "--import-priority", "most-urgent"]].concat()));
+    assert_eq!(answer, json!({"moved": 2}));
+    let priorities: Vec<_> = seen(&there, "jobs", "ready")
+        .iter()
+        .map(|one| (one["body"].clone(), one["priority"].clone()))
+        .collect();
+    assert_eq!(priorities, [(json!("a"), json!(9)), (json!("b"), json!(2))]);
+}

@@ -1,11 +1,11 @@
 //! Seeing without taking.
 
 use overtake_lane::BrowseOrder::{Dispatch, Newest, Published};
-use overtake_lane::{BrowseOrder, Cursor, Order, Settings};
+use overtake_lane::{BrowseOrder, Cursor, Given, Order, Settings};
 
 use super::words::{filter, name_of};
 use super::{ENDS, Fixture, Story, settings};
-use crate::api::{Browse, Content, Filter};
+use crate::api::{Browse, Content, Filter, Select};
 
 /// A message that was seen is still there, as it was.
 pub async fn browsing_changes_nothing<F: Fixture>(fixture: F) {
@@ -159,6 +159,20 @@ pub async fn pages_of_a_filter_hold_what_it_takes<F: Fixture>(fixture: F) {
     let filter = Filter { key: Some("k".into()), ..Filter::default() };
     assert_eq!(pages(&story, Published, 2, filter.clone()).await, ["a b", "c"]);
     assert_eq!(pages(&story, Dispatch, 2, filter).await, ["b a", "c"]);
+}
+
+/// What was published without a priority is told apart from what was given the one that this counts as.
+pub async fn a_filter_takes_what_has_no_priority<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, settings(|s| s.order = Order::Fifo)).await;
+    story.publish("a b:4 c d:9 e").await;
+    assert_eq!(pages(&story, Published, 2, filter("unprioritised")).await, ["a c", "e"]);
+    let browse =
+        Browse { filter: filter("ready unprioritised"), limit: 1, with_total: true, ..Browse::default() };
+    assert_eq!(story.engine().browse("q", browse).await.expect("browsed").total, Some(3));
+    let select = Select::Matching(filter("unprioritised"));
+    assert_eq!(story.engine().reprioritise("q", select, Given::Number(9)).await, Ok(3));
+    assert_eq!(pages(&story, Published, 5, filter("unprioritised")).await, [""]);
+    assert_eq!(pages(&story, Published, 5, filter("priority=9")).await, ["a c d e"]);
 }
 
 /// In publish order a cursor is a place that does not move.

@@ -238,6 +238,7 @@ macro_rules! conformance_tests {
                 the_newest_are_shown_first_where_that_is_asked,
                 a_filter_takes_status_priority_key_and_headers,
                 a_filter_takes_users_and_how_the_work_ended,
+                a_filter_takes_what_has_no_priority,
                 a_page_begins_after_what_is_left_out_and_tells_the_total,
                 pages_follow_each_other_without_a_gap,
                 pages_of_a_filter_hold_what_it_takes,

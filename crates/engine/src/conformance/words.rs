@@ -77,11 +77,12 @@ pub fn header_value(text: &str) -> HeaderValue {
     }
 }
 
-/// A filter as a story writes it: `ready priority=5 key=k h.colour=red user=ann ending=failed`.
+/// A filter as a story writes it: `ready unprioritised priority=5 key=k h.colour=red user=ann ending=failed`.
 pub fn filter(text: &str) -> Filter {
     let mut filter = Filter::default();
     for word in text.split_whitespace() {
         match word.split_once('=') {
+            None if word == "unprioritised" => filter.without_priority = true,
             None => filter.status = Some(status(word)),
             Some(("priority", value)) => filter.priority = Some(given(value)),
             Some(("key", value)) => filter.key = Some(value.to_owned()),

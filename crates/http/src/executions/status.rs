@@ -134,6 +134,6 @@ async fn change(executions: &Executions, change: impl Fn(&mut Settings)) -> Answ
         change(&mut settings);
         Ok::<_, Problem>(settings)
     };
-    desk.change_queue(queue, changed).await?;
+    desk.change_queue(queue, None, changed).await?;
     json(StatusCode::OK, &ExecutionQueue::of(&desk.queue(queue).await?))
 }

@@ -71,6 +71,40 @@ async fn settings_are_changed_one_by_one() {
     assert_eq!(world.get("/v1/queues/none").await.code(), "404 no-such-queue");
 }
 
+/// Where priorities begin to decide, whoever changes that says what messages without one count as; nothing changes before.
+#[tokio::test]
+async fn messages_without_a_priority_are_asked_about_where_priorities_begin_to_decide() {
+    let world = World::with_queue(r#"{"order":"fifo"}"#).await;
+    let patch = async |path: &str| world.ask("PATCH", path, r#"{"order":"priority"}"#).await;
+    let publish = async |message: Value| {
+        world.post("/v1/queues/q/messages", &message.to_string()).await.expect(201);
+    };
+    publish(json!({"body": "prioritised", "priority": 9})).await;
+    publish(json!({"body": "none"})).await;
+    publish(json!({"body": "delayed", "delay_ms": 600_000})).await;
+    let refused = patch("/v1/queues/q").await;
+    assert_eq!(
+        (refused.code(), &refused.json["key"]),
+        ("409 import-priority-missing".to_owned(), &json!("import_priority"))
+    );
+    assert!(refused.text.contains("published without one (2)"), "{}", refused.text);
+    let put = world.put("/v1/queues/q?replace=true", "{}").await;
+    assert_eq!(put.code(), "409 import-priority-missing");
+    assert_eq!(patch("/v1/queues/q?import_priority=urgent").await.code(), "422 priority-unknown");
+    assert_eq!(world.get("/v1/queues/q").await.json["settings"]["order"], json!("fifo"));
+    let left = world.get("/v1/queues/q/messages?without_priority=true").await.expect(200);
+    assert_eq!(left.bodies(), "none delayed");
+
+    patch("/v1/queues/q?import_priority=most-urgent").await.expect(200);
+    let urgent = world.get("/v1/queues/q/messages?priority=9").await.expect(200);
+    assert_eq!(urgent.bodies(), "prioritised none delayed");
+    patch("/v1/queues/q").await.expect(200);
+    publish(json!({"body": "later"})).await;
+    world.ask("PATCH", "/v1/queues/q", r#"{"order":"fifo"}"#).await.expect(200);
+    world.put("/v1/queues/q?replace=true&import_priority=0", "{}").await.expect(200);
+    assert_eq!(world.get("/v1/queues/q/messages?priority=0").await.expect(200).bodies(), "later");
+}
+
 #[tokio::test]
 async fn changes_of_different_settings_at_once_all_hold() {
     let world = World::with_queue("").await;

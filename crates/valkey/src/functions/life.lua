@@ -8,9 +8,6 @@ local function settle(p, key, m, how)
   take_out(p, key, m)
 end
 
--- Most deaths that a message remembers; beyond that the oldest goes, but never the first.
-local DEATHS_MAX = 32
-
 -- A death: reason, queue, lane, when first, when last, how often, deliveries the last time, the way it had come, the time to live it lost. A way that is
 -- false is the one that its content says.
 -- All deaths: where the first ever is, from 1; the list, the newest first; the way to where it died last, the way to where it is.
@@ -34,7 +31,8 @@ local function another(p, m, reason)
     end
   end
   table.insert(list, 1, death)
-  if #list > DEATHS_MAX then
+  -- Beyond 32 the oldest goes, but never the first.
+  if #list > 32 then
     if first == #list then
       table.remove(list, #list - 1)
       first = first - 1
@@ -61,11 +59,6 @@ local function conclude(p, key, m, ending, how, report)
   leave(p, key, m, false, RECORDS.of(p, m, ending, report), p.leavers)
 end
 
-local ENDINGS = { rejected = 'failed', delivery_limit = 'failed', expired = 'timeout', timeout = 'timeout', maxlen = 'cancelled' }
--- What a report says that says nothing else.
-local ERRORS = {
-  rejected = 'rejected', delivery_limit = 'delivery limit', expired = 'expired before it was done', timeout = 'ran too long', maxlen = 'the queue was full',
-}
 local GONE_BY = { expired = 'expired', maxlen = 'evicted', rejected = 'dropped', delivery_limit = 'dropped', timeout = 'dropped' }
 
 -- Where a message goes that dies of this: `keep`, `drop`, or `leave`.
@@ -82,17 +75,17 @@ local function die(p, key, m, reason, report, list)
   if s.history or to == 'leave' then
     local record
     if s.history then
-      record = RECORDS.of(p, m, ENDINGS[reason], report)
-      record[9] = record[9] or ERRORS[reason]
+      record = RECORDS.of(p, m, RECORDS.endings[reason], report)
+      record[9] = record[9] or RECORDS.errors[reason]
     end
     -- How it is counted is known when it is known what became of it.
     m[DEATHS] = another(p, m, reason)
-    if not record then RECORDS.attempt(p, m, ENDINGS[reason], report, ERRORS[reason]) end
+    if not record then RECORDS.attempt(p, m, RECORDS.endings[reason], report, RECORDS.errors[reason]) end
     return leave(p, key, m, reason, record, list or p.leavers)
   end
   if to == 'drop' then return settle(p, key, m, GONE_BY[reason]) end
   count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
-  RECORDS.attempt(p, m, ENDINGS[reason], report, ERRORS[reason])
+  RECORDS.attempt(p, m, RECORDS.endings[reason], report, RECORDS.errors[reason])
   lay_out(p, key, m, another(p, m, reason))
 end
 

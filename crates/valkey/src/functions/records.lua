@@ -42,4 +42,10 @@ RECORDS.returns = {
   failed = { 'failed', 'negatively acknowledged' }, expired = { 'timeout', 'the lease ran out' }, lost = { 'failed', 'the consumer went away' },
 }
 
+-- How the work on a message ended that dies of something, and what is said of it where nobody says anything else.
+RECORDS.endings = { rejected = 'failed', delivery_limit = 'failed', expired = 'timeout', timeout = 'timeout', maxlen = 'cancelled' }
+RECORDS.errors = {
+  rejected = 'rejected', delivery_limit = 'delivery limit', expired = 'expired before it was done', timeout = 'ran too long', maxlen = 'the queue was full',
+}
+
 end

@@ -307,6 +307,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "show" -d 'Show a queue: its settings, and what is in each lane'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and not __fish_seen_subcommand_from declare set pause resume list show delete" -f -a "delete" -d 'Delete a queue with everything in it'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l from -d 'Settings from a file, TOML or JSON; those given as KEY=VALUE win' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l import-priority -d 'Where a queue in publish order begins to be served by priority: the priority of messages that wait without one, or `most-urgent`. With such messages, such a change is refused without it' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -318,6 +319,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from declare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l import-priority -d 'Where a queue in publish order begins to be served by priority: the priority of messages that wait without one, or `most-urgent`. With such messages, such a change is refused without it' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from set" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -653,6 +655,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-password-f
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TO_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l to-ca-file -d 'For https: a PEM file with the authorities that may sign the certificate there, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l state -d 'The file that keeps what is under way: overtake-move.QUEUE.json in this directory. It is removed at the end' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand move" -l import-priority -d 'The priority of messages published without one, where the queue here is served in publish order and the one there by priority: `most-urgent`, or a priority of the queue there. Such messages are not moved without it' -r
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
