@@ -90,7 +90,7 @@ fn refold_sees_a_fact_that_is_lost() {
 
 #[test]
 fn bounded_sees_that_nobody_keeps_house() {
-    check(Sabotage::HoardsJournal, Promise::Bounded);
+    check_from(20, SEEDS, Sabotage::HoardsJournal, Promise::Bounded);
 }
 
 #[test]

@@ -37,17 +37,17 @@ fn a_queue_that_evicts_at_once_has_a_limit_of_no_messages() {
     check(
         r#""evict_at_once":true"#,
         "publish a · left · consume w · publish b · left · nack b · left · lanes",
-        expect![""],
+        expect!["empty · w:b · leased b · empty · 4: 2 published 1 delivered 2 evicted"],
     );
     check(
         r#""evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"r"}"#,
         "declare r · publish a:7 · left · in r · left · deaths a",
-        expect![""],
+        expect!["made · empty · ready a · q maxlen by /q first, last by /q, now by /r"],
     );
     check(
         r#""evict_at_once":true,"overflow":"reject""#,
         "publish a · consume w · publish b · left",
-        expect![""],
+        expect!["no: queue-full · no: queue-full · empty"],
     );
 }
 
@@ -57,7 +57,7 @@ fn a_round_of_queues_that_evict_at_once_ends() {
     check(
         r#""evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"r"}"#,
         r#"declare r "evict_at_once":true,"dead_letter_evicted":true,"dead_letter":{"queue":"q"} · publish a · left · in r · left · lanes"#,
-        expect![""],
+        expect!["made · empty · empty · 4: 1 published 1 evicted"],
     );
 }
 

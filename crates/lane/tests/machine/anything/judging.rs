@@ -363,12 +363,15 @@ impl World {
     }
 }
 
-/// Where the dead letters are of what was to be taken at once: it dies when everything that could be leased is.
+/// Where the dead letters are of what was to be taken at once, which dies when everything that could be leased is, and of what these
+/// evict.
 fn late_letters(before: &Snapshot, step: &Step) -> BTreeSet<(QueueId, Seq)> {
+    let mut is_late = false;
     let letters = step.facts.iter().filter_map(|fact| match fact {
         Fact::Moved { from, seq, to } => {
             let waited = before.get(&(*from, *seq)).is_some_and(|view| view.status != Status::Leased);
-            (!waited).then_some(to)
+            is_late |= !waited;
+            is_late.then_some(to)
         }
         _ => None,
     });
