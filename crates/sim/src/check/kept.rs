@@ -145,6 +145,10 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             check_payer(book, step, (*queue, &seen.name), message)?;
         }
         for message in seen.messages.iter().filter(|message| is_evicted(message, after)) {
+            // The limit is no messages: nobody else need come.
+            if message.is_at_once() && ruled.get(queue).unwrap_or(&book.settings[queue]).evict_at_once {
+                continue;
+            }
             if let Some(settings) = ruled.get(queue) {
                 let is_right = settings.dead_letter_evicted && (is_bounded(settings) || has_arrivals);
                 hold(is_right, Promise::Kept, || format!("message {message:?} paid for no policy"))?;
