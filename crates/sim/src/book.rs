@@ -417,7 +417,7 @@ impl Book {
                 for (receipt, result) in receipts.iter().zip(results) {
                     match result {
                         Ok(()) => drop(self.end(receipt.queue, receipt.seq)),
-                        Err(_) => self.settled_late(receipt),
+                        Err(_) => self.settled_late(vhost, receipt),
                     }
                 }
             }
@@ -425,7 +425,7 @@ impl Book {
                 Answer::Each(results) if results[..] == [Ok(())] => {
                     self.end(receipt.queue, receipt.seq);
                 }
-                _ => self.settled_late(receipt),
+                _ => self.settled_late(vhost, receipt),
             },
             Request::Publish { settlements, .. } => {
                 for (receipt, _) in settlements {
@@ -436,8 +436,11 @@ impl Book {
         }
     }
 
-    /// Somebody settles what was taken from it, maybe.
-    fn settled_late(&mut self, receipt: &Receipt) {
+    /// Somebody settles what was taken from it, maybe. In another virtual host nobody knows the receipt.
+    fn settled_late(&mut self, vhost: VhostId, receipt: &Receipt) {
+        if self.own.get(&receipt.queue).is_none_or(|own| own.vhost != vhost) {
+            return;
+        }
         let consumer = self.withdrawn.remove(&receipt.lease);
         let taker = consumer.and_then(|consumer| self.takers.get_mut(&consumer));
         if let Some(window) = taker.and_then(|taker| taker.window.as_mut()) {

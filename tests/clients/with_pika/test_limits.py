@@ -2,7 +2,7 @@
 
 import pytest
 from pika.exceptions import NackError
-from words import bodies, channel_closes, declare, depth_becomes, get_all, publish, take
+from words import bodies, declare, depth_becomes, get_all, publish, take
 
 
 def test_the_oldest_makes_room(channel):
@@ -73,9 +73,17 @@ def test_what_is_less_urgent_than_all_that_waits_is_refused(channel):
     assert get_all(channel, queue) == [b"urgent"]
 
 
-@pytest.mark.ours
 @pytest.mark.parametrize("limit", ["x_max_length", "x_max_length_bytes"])
-def test_a_limit_of_nothing_is_refused(channel, limit):
-    """RabbitMQ takes it, and then keeps nothing."""
-    with channel_closes(406, limit.replace("_", "-")):
-        declare(channel, **{limit: 0})
+def test_a_limit_of_nothing_keeps_nothing_that_no_consumer_takes_at_once(channel, limit):
+    queue = declare(channel, **{limit: 0})
+    channel.confirm_delivery()
+    publish(channel, queue, b"for nobody")
+    assert get_all(channel, queue) == []
+
+
+@pytest.mark.parametrize("limit", ["x_max_length", "x_max_length_bytes"])
+def test_a_limit_of_nothing_refuses_all_where_what_is_new_is_refused(channel, limit):
+    queue = declare(channel, x_overflow="reject-publish", **{limit: 0})
+    channel.confirm_delivery()
+    with pytest.raises(NackError):
+        publish(channel, queue, b"for nobody")
