@@ -217,7 +217,12 @@ async fn declare_queue(
     let (said, asked): (Map<String, Value>, Settings) = (decode::decode(&body)?, decode::decode(&body)?);
     settings::validate(&asked)?;
     let made = match replaces {
-        true => desk.declare_queue(&name, asked, import.as_ref()).await?.made,
+        true => {
+            desk.declare_queue(&name, asked, import.as_ref())
+                .await
+                .map_err(|not| about_import(not.into()))?
+                .made
+        }
         false => declare(&desk, &name, &said, asked).await?,
     };
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
@@ -247,6 +252,14 @@ fn import_priority(params: &mut Params) -> Result<Option<Given>, Problem> {
     Ok(params.take("import_priority")?.map(|word| word.parse().unwrap_or_default()))
 }
 
+/// A priority that cannot be is that of the parameter: settings have none.
+fn about_import(problem: Problem) -> Problem {
+    match problem.0.body().code() {
+        "priority-unknown" | "priority-out-of-range" => problem.key("import_priority"),
+        _ => problem,
+    }
+}
+
 /// Changes some settings of a queue.
 ///
 /// Settings that the body does not name stay as they are, and `null` is the default. `backoff` and `lanes` are changed part by part, every
@@ -270,7 +283,8 @@ async fn change_queue(
     let import = import_priority(&mut params)?;
     params.finish("import_priority")?;
     let change: Map<String, Value> = decode::decode(&decode::json_body(request, &app).await?)?;
-    desk.change_queue(&name, import.as_ref(), |before| settings::changed(before, &change)).await?;
+    let changed = |before: &Settings| settings::changed(before, &change);
+    desk.change_queue(&name, import.as_ref(), changed).await.map_err(about_import)?;
     json(StatusCode::OK, &QueueOut::of(&desk.queue(&name).await?))
 }
 

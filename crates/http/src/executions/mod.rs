@@ -140,7 +140,7 @@ async fn retry_execution(executions: Executions, MessageId(id): MessageId) -> An
             "the execution is not finished",
             "wait until it is over, or cancel it first",
         )
-        .detail(format!("`{id}` {}, and is done anyway", pending.doing())));
+        .detail(format!("`{id}` {}", pending.doing())));
     }
     let from_history = executions.history.as_ref().map(|history| (history, item::id_in_history(&id)));
     let (from, select) = match (there, from_history) {

@@ -90,7 +90,11 @@ async fn messages_without_a_priority_are_asked_about_where_priorities_begin_to_d
     assert!(refused.text.contains("published without one (2)"), "{}", refused.text);
     let put = world.put("/v1/queues/q?replace=true", "{}").await;
     assert_eq!(put.code(), "409 import-priority-missing");
-    assert_eq!(patch("/v1/queues/q?import_priority=urgent").await.code(), "422 priority-unknown");
+    let unknown = patch("/v1/queues/q?import_priority=urgent").await;
+    assert_eq!(
+        (unknown.code(), &unknown.json["key"]),
+        ("422 priority-unknown".to_owned(), &json!("import_priority"))
+    );
     assert_eq!(world.get("/v1/queues/q").await.json["settings"]["order"], json!("fifo"));
     let left = world.get("/v1/queues/q/messages?without_priority=true").await.expect(200);
     assert_eq!(left.bodies(), "none delayed");
