@@ -190,7 +190,7 @@ impl std::fmt::Display for AttemptOut {
 }
 
 impl AttemptOut {
-    /// Those of a message, perhaps without what they printed.
+    /// Returns the attempts of a message, with their outputs or without.
     pub(crate) fn all(view: &MessageView, with_output: bool) -> Vec<Self> {
         let one = |attempt: &Attempt| {
             let Report { exit_code, error, output } = attempt.report.clone();

@@ -143,7 +143,7 @@ impl PutBack {
         }
     }
 
-    /// What is said of the attempt where nobody says anything else.
+    /// The error of the attempt, unless its consumer reported one.
     pub(crate) fn error(self) -> &'static str {
         match self {
             Self::Failed => "negatively acknowledged",

@@ -71,7 +71,7 @@ impl Report {
         *self == Self::default()
     }
 
-    /// This one, with another error where it says none.
+    /// Returns the report with `error` if it has none.
     #[must_use]
     pub fn or_error(self, error: &str) -> Self {
         Self { error: self.error.or_else(|| Some(error.into())), ..self }
@@ -141,7 +141,7 @@ impl Attempt {
 pub struct Attempts(Vec<Attempt>);
 
 impl Attempts {
-    /// These, the oldest first. `None`: there are none, or too many.
+    /// Makes a list of attempts, the oldest first. `None`: there are none, or too many.
     #[must_use]
     pub fn new(list: Vec<Attempt>) -> Option<Self> {
         let bytes: usize = list.iter().map(|attempt| attempt.report.size()).sum();
@@ -149,7 +149,7 @@ impl Attempts {
         fits.then_some(Self(list))
     }
 
-    /// These and another one, which is the last. The oldest are forgotten where there are too many.
+    /// Returns `before` and one more attempt, which is the last. The oldest are forgotten if there are too many.
     #[must_use]
     pub fn another(before: Option<&Self>, last: Attempt) -> Self {
         let before = before.map(|before| &*before.0).unwrap_or_default();
@@ -175,7 +175,7 @@ impl Attempts {
 }
 
 impl Record {
-    /// The attempt that it is of, where that is to be remembered once the work is done again. `None`: the work was never begun, and
+    /// Returns the attempt that the record is of, for a message whose work is to be done again. `None`: the work was never begun, and
     /// nothing was said of it.
     #[must_use]
     pub fn attempt(&self) -> Option<Attempt> {

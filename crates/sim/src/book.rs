@@ -135,7 +135,7 @@ pub(crate) struct Book {
     pub(crate) holds: BTreeMap<(QueueId, Seq), Hold>,
     /// Leases of messages that were taken from consumers that stay, who have not settled them since.
     withdrawn: BTreeMap<LeaseId, ConsumerId>,
-    /// What is done takes messages from whoever holds them.
+    /// Whether the request takes messages from their holders.
     withdraws: bool,
     /// Every lease ever given.
     pub(crate) leases: BTreeSet<LeaseId>,
@@ -436,7 +436,8 @@ impl Book {
         }
     }
 
-    /// Somebody settles what was taken from it, maybe. In another virtual host nobody knows the receipt.
+    /// Notes a settlement that was refused: maybe of a message that was taken from its consumer. A receipt of another virtual host is
+    /// unknown.
     fn settled_late(&mut self, vhost: VhostId, receipt: &Receipt) {
         if self.own.get(&receipt.queue).is_none_or(|own| own.vhost != vhost) {
             return;
@@ -448,7 +449,7 @@ impl Book {
         }
     }
 
-    /// What is held so ends. A consumer that stays keeps its place in the window for it, if it is taken from it.
+    /// Ends a lease. If the message was taken from a consumer that stays, it keeps its place in the consumer's window.
     fn withdraw(&mut self, now: Time, queue: QueueId, seq: Seq) {
         let Some(hold) = self.holds.get(&(queue, seq)).cloned() else { return };
         let stays =

@@ -64,7 +64,7 @@ pub struct SettleIn {
     /// With `nack`: wait so long before the next attempt, ms; missing: as the queue's backoff says.
     #[schema(value_type = Option<u64>, maximum = 315_360_000_000_u64)]
     delay_ms: Option<DurationMs>,
-    /// With one receipt: what is to be remembered of the work. If this ends it, the history of the queue says so; else the message does.
+    /// With one receipt: the report of the work. The history of the queue keeps it if the message ends, else the message does.
     report: Option<ReportIn>,
 }
 

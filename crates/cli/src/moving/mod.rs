@@ -14,6 +14,8 @@ use std::path::PathBuf;
 
 use hyper::Method;
 use jiff::Timestamp;
+use overtake_lane::Scheme;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -160,13 +162,13 @@ async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
 
 /// The priority of messages that were published without one.
 enum Import {
-    /// They are published without one: that means the same in both queues.
+    /// Such messages are published without a priority, which means the same in both queues.
     Missing,
-    /// They are published as the queue here shows them: a missing priority means something else there.
+    /// Such messages get the priority that the queue here shows, since a missing one means something else there.
     AsShown,
     /// The queue here is served in publish order and the queue there by priority, and the user did not say a priority.
     Unknown,
-    /// They get this priority, in the words of the scheme there.
+    /// Such messages get this priority, in the words of the scheme there.
     As(Value),
 }
 
@@ -184,14 +186,10 @@ impl Import {
     }
 }
 
-/// The most urgent priority that has a name or a bound in this scheme.
+/// The most urgent priority of a scheme, in its words: level 0 of a route.
 fn most_urgent(scheme: &Value) -> Value {
-    match scheme.as_str().unwrap_or_default() {
-        "named" => json!("critical"),
-        "signed" => json!("CRITICAL"),
-        "route" => json!(0),
-        scheme => json!(scheme.strip_prefix("max-").and_then(|most| most.parse().ok()).unwrap_or(9_u8)),
-    }
+    let scheme = Scheme::deserialize(scheme).unwrap_or_default();
+    json!(scheme.of_route(Some(0)))
 }
 
 struct Mover<'a> {

@@ -245,7 +245,7 @@ impl Execution {
         }
     }
 
-    /// What an execution that is not finished does, as a verb with what belongs to it.
+    /// Says in a few words what an execution does that is not finished: that it runs, waits, or is tried again.
     pub(super) fn doing(&self) -> String {
         match (self.status, self.past_attempts.last(), &self.due_at) {
             (ExecutionStatus::Running, ..) => "runs".to_owned(),

@@ -43,7 +43,7 @@ impl Queue {
         self.lay_out(slot, Some(deaths));
     }
 
-    /// These are its attempts from now on. `None`: those that it has.
+    /// Replaces the attempts of a message. `None` leaves them as they are.
     pub(crate) fn set_attempts(&mut self, slot: Slot, attempts: Option<Arc<Attempts>>) {
         if attempts.is_some() {
             let message = &mut self.entries[slot].message;

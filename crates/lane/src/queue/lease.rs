@@ -266,7 +266,7 @@ impl Queue {
         entry.holder().map(|consumer| (lease, consumer))
     }
 
-    /// What was held so was taken from its holder, who does not know.
+    /// Notes that a message was taken from its holder, who does not know.
     pub(crate) fn withdraw(&mut self, held: Option<(LeaseId, ConsumerId)>) {
         if let Some((lease, consumer)) = held {
             self.roster.withdrawn(lease, consumer);
@@ -513,12 +513,12 @@ pub(crate) struct LeaseEnd<'a> {
     pub(crate) why: PutBack,
     /// For how long the message then waits, ms; `None`: for the queue's backoff.
     pub(crate) delay_ms: Option<u64>,
-    /// What its holder said of the work.
+    /// The holder's report of the work.
     pub(crate) report: &'a Report,
 }
 
 impl LeaseEnd<'static> {
-    /// One of which nothing else is said.
+    /// An end without a delay or a report.
     pub(crate) fn of(why: PutBack) -> Self {
         const NOTHING: &Report = &Report { exit_code: None, error: None, output: None };
         Self { why, delay_ms: None, report: NOTHING }
