@@ -154,6 +154,25 @@ fn a_full_disk_is_emptied_by_consuming_however_much_metadata_there_is() {
     );
 }
 
+/// The note is small, and without it the lease would last for an hour longer over a restart.
+#[test]
+fn the_clock_is_noted_on_a_full_disk() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open(&disk);
+    engine.ask(Request::Do(Command::declare("q0".into(), Box::default()))).expect("declared");
+    disk.set_capacity(Some(8 * FILE));
+    while engine.publish().is_ok() {}
+    assert!(engine.core.is_at_end());
+    engine.core.set_clock_ahead(3_600_000);
+    let lease = |max| Request::Lease { consumer: ConsumerId(1), lease: LeaseRequest::new("q0".into(), max) };
+    let Ok(Answer::Leased(leased)) = engine.ask(lease(1)) else { panic!("it leases") };
+
+    drop(engine);
+    let mut engine = Engine::open(&disk);
+    let Ok(Answer::Leased(again)) = engine.ask(lease(1)) else { panic!("it leases") };
+    assert_eq!(again[0].receipt.seq, leased[0].receipt.seq, "its lease is over");
+}
+
 /// Nothing but numbers: no disk is that small.
 #[test]
 fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_files() {

@@ -165,9 +165,9 @@ impl<T> Core<T> {
         self.clock_ahead_ms = ms;
     }
 
-    /// Keeps what is to be remembered of the clock, unless there is hardly room for what must be kept.
+    /// Keeps what is to be remembered of the clock, if it fits beside what must always go.
     fn note_clock(&mut self) {
-        if !self.is_at_end() && self.broker.note_clock(self.clock_ahead_ms, &mut self.step) {
+        if self.has_room_for(room::Cost::of_changes(1)) && self.broker.note_clock(self.clock_ahead_ms, &mut self.step) {
             self.keep(true);
         }
     }

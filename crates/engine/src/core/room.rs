@@ -33,7 +33,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// So many changes.
-    fn of_changes(count: u64) -> Self {
+    pub(super) fn of_changes(count: u64) -> Self {
         Self { bytes: count * Writer::cost(CHANGE_LEN_MAX * 4), messages: 0 }
     }
 
