@@ -1,10 +1,9 @@
 //! What waits for an answer of the engine.
 
-use std::sync::Arc;
-
 use overtake_amqp::connection::{Consume, DeclareExchange, DeclareQueue, Refused, Token};
-use overtake_engine::Ask;
-use overtake_lane::ConsumerId;
+use overtake_engine::core::Request;
+use overtake_engine::{Ask, NewMessage};
+use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 
 use crate::arguments::Urgent;
 use crate::control::Reply;
@@ -40,8 +39,41 @@ pub(crate) enum Pending {
     Consumer(Token, ConsumerId),
     /// A message, or none.
     Got(Token),
-    /// A transaction, with the exchange of each publish.
-    Committed(Token, Vec<Arc<str>>),
+    /// A transaction.
+    Committed(Token, Box<Transaction>),
+    /// A transaction that was refused because the lease of a settlement, counted from 0, is over: whether the messages of its
+    /// settlements are still in their queues.
+    StillThere(Token, Box<Transaction>, usize),
+}
+
+/// What is done together or not at all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transaction {
+    pub(crate) messages: Vec<NewMessage>,
+    pub(crate) settlements: Vec<(Receipt, Outcome)>,
+    /// Receipts of messages that have left their queues while the client held them: settling them changes nothing but the place that
+    /// they have in the client's window.
+    pub(crate) gone: Vec<Receipt>,
+}
+
+impl Transaction {
+    pub(crate) fn request(&self) -> Request {
+        Request::Publish { messages: self.messages.clone(), settlements: self.settlements.clone() }
+    }
+
+    /// The receipts of its settlements, in their order.
+    pub(crate) fn receipts(&self) -> Vec<Receipt> {
+        self.settlements.iter().map(|(receipt, _)| *receipt).collect()
+    }
+
+    /// Leaves out the settlements of messages that are not in their queues any more, as told of each in their order. False: the one at
+    /// fault is still there.
+    pub(crate) fn leave_out_gone(&mut self, told: &[Result<(), Refusal>], at_fault: usize) -> bool {
+        let mut is_gone = told.iter().map(Result::is_err);
+        let left = self.settlements.extract_if(.., |_| is_gone.next().unwrap_or(false));
+        self.gone.extend(left.map(|(receipt, _)| receipt));
+        told.get(at_fault).is_some_and(Result::is_err)
+    }
 }
 
 /// Messages that a client may ask for one by one (`basic.get`) at once. Each channel waits for its own, but there are thousands of
@@ -135,8 +167,7 @@ impl Publishes {
 
 #[cfg(test)]
 mod tests {
-    use overtake_engine::core::Request;
-    use overtake_lane::{ConsumerId, Get};
+    use overtake_lane::Get;
 
     use super::*;
 

@@ -240,6 +240,7 @@ impl Takes for Request {
             | Self::Queues { .. }
             | Self::Queue(_)
             | Self::QueueNames(_)
+            | Self::StillThere(_)
             | Self::Exchanges
             | Self::Exchange(_)
             | Self::Bindings(_)

@@ -236,7 +236,7 @@ impl Refusal {
             }
             Self::Unroutable => "bind a queue to the exchange for this routing key",
             Self::StaleReceipt => {
-                "drop the result: the message has been or will be given to another consumer"
+                "drop the result: another consumer is given the message, or it has ended (settled, cancelled, removed, or its queue deleted)"
             }
             Self::CancelAsked => {
                 "stop the work on the message and settle it, however it ended: the lease is not lengthened"

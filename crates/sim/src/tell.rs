@@ -45,6 +45,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Queues { .. }
         | Request::Queue(_)
         | Request::QueueNames(_)
+        | Request::StillThere(_)
         | Request::Exchanges
         | Request::Exchange(_)
         | Request::Bindings(_)

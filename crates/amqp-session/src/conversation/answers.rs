@@ -1,17 +1,15 @@
 //! What the session answers, told to the client.
 
-use std::sync::Arc;
-
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Answer, Refused, Token};
 use overtake_engine::core::{Answer as Told, Request};
 use overtake_engine::{Ask as Asked, Failure};
-use overtake_lane::{ConsumerId, Part, Refusal};
+use overtake_lane::{Command, ConsumerId, Outcome, Part, Refusal};
 
 use super::Conversation;
 use crate::control::Reply;
-use crate::pending::{Answered, Pending};
-use crate::{arguments, delivery, differs};
+use crate::pending::{Answered, Pending, Transaction};
+use crate::{arguments, delivery, differs, message};
 
 impl Conversation {
     pub(super) fn published(&mut self, result: Result<Told, Failure>) {
@@ -54,7 +52,12 @@ impl Conversation {
         next_consumer: &mut dyn FnMut() -> ConsumerId,
     ) {
         let Some(pending) = self.pending.remove(&token) else { return };
-        let missing = missing_exchange(&pending, &result);
+        let pending = match (pending, &result) {
+            (Pending::Committed(token, transaction), Err(Failure::Refused(refused))) => {
+                return self.not_committed(token, transaction, refused);
+            }
+            (pending, _) => pending,
+        };
         let result = result.map_err(|failure| self.failed(failure));
         match pending {
             Pending::Done(token) => self.connection.answer(token, result.map(|_| Answer::Done)),
@@ -78,17 +81,9 @@ impl Conversation {
                 };
                 self.connection.answer(token, result);
             }
-            Pending::Committed(token, exchanges) => {
-                let committed =
-                    result.map(|told| Answer::Committed { unrouted: unrouted(&told, exchanges.len()) });
-                let result = committed.map_err(|refused| match missing {
-                    Some(name) => {
-                        let text = format!("no exchange '{name}' in vhost '{}'", self.here.vhost);
-                        Refused::because(ReplyCode::NotFound, text)
-                    }
-                    None => refused,
-                });
-                self.connection.answer(token, result);
+            Pending::Committed(token, transaction) => self.committed(token, transaction, result),
+            Pending::StillThere(token, transaction, at_fault) => {
+                self.is_still_there(token, transaction, at_fault, result);
             }
             Pending::Got(token) => {
                 self.requests.extend(self.gets.answered());
@@ -131,6 +126,59 @@ impl Conversation {
                 }
             },
             declared => self.declared(declared, result),
+        }
+    }
+
+    fn committed(&mut self, token: Token, transaction: Box<Transaction>, result: Result<Told, Refused>) {
+        let Transaction { messages, gone, .. } = *transaction;
+        if result.is_ok() && !gone.is_empty() {
+            self.tell(Command::Settle { receipts: gone, outcome: Outcome::Ack });
+        }
+        let answer = result.map(|told| Answer::Committed { unrouted: unrouted(&told, messages.len()) });
+        self.connection.answer(token, answer);
+    }
+
+    /// A transaction is refused; unless it is for a lease that is over because its message is.
+    fn not_committed(
+        &mut self,
+        token: Token,
+        transaction: Box<Transaction>,
+        refused: &overtake_engine::Refused,
+    ) {
+        let refused = match (&refused.refusal, refused.part) {
+            (Refusal::StaleReceipt, Some(Part::Settlement(at))) => {
+                let request = Request::StillThere(transaction.receipts());
+                return self.ask_for(Pending::StillThere(token, transaction, at), request);
+            }
+            (Refusal::NoSuchExchange, Some(Part::Publish(at))) => {
+                let name = transaction.messages.get(at).map(message::exchange).unwrap_or_default();
+                let text = format!("no exchange '{name}' in vhost '{}'", self.here.vhost);
+                Refused::because(ReplyCode::NotFound, text)
+            }
+            (refusal, _) => Refused::Declined(refusal.clone()),
+        };
+        self.connection.answer(token, Err(refused));
+    }
+
+    /// What has left its queue while the client held it is settled by having left: the rest of the transaction is asked for again, as
+    /// RabbitMQ does it. What is still there is somebody else's, or will be, and the transaction is refused.
+    fn is_still_there(
+        &mut self,
+        token: Token,
+        mut transaction: Box<Transaction>,
+        at_fault: usize,
+        result: Result<Told, Refused>,
+    ) {
+        let asked = match result {
+            Ok(Told::Each(told)) if transaction.leave_out_gone(&told, at_fault) => {
+                self.transact(token, transaction)
+            }
+            Ok(Told::Each(_)) => Err(Refused::Declined(Refusal::StaleReceipt)),
+            Ok(told) => Err(misunderstood(&told)),
+            Err(refused) => Err(refused),
+        };
+        if let Err(refused) = asked {
+            self.connection.answer(token, Err(refused));
         }
     }
 
@@ -203,19 +251,6 @@ impl Conversation {
             Ok(told) => self.connection.got(token, Err(misunderstood(&told))),
             Err(refused) => self.connection.got(token, Err(refused)),
         }
-    }
-}
-
-/// The exchange because of which a transaction is refused, if that is why.
-fn missing_exchange(pending: &Pending, result: &Result<Told, Failure>) -> Option<Arc<str>> {
-    match (pending, result) {
-        (Pending::Committed(_, exchanges), Err(Failure::Refused(refused)))
-            if refused.refusal == Refusal::NoSuchExchange =>
-        {
-            let Some(Part::Publish(at)) = refused.part else { return None };
-            exchanges.get(at).cloned()
-        }
-        _ => None,
     }
 }
 

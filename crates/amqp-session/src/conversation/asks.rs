@@ -11,7 +11,7 @@ use overtake_lane::{Binding, Command, ConsumerId, Existing, Get, Refusal};
 use super::{Conversation, PUBLISH, REPLIES, RESERVED, Wish};
 use crate::control::{self, Reply};
 use crate::message::{self, Publisher, REPLY_TO};
-use crate::pending::Pending;
+use crate::pending::{Pending, Transaction};
 use crate::{arguments, own};
 
 impl Conversation {
@@ -152,11 +152,16 @@ impl Conversation {
                 let ways = &mut self.ways;
                 let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;
-                let pending = Pending::Committed(token, messages.iter().map(message::exchange).collect());
-                self.request(pending, Request::Publish { messages, settlements })?;
+                self.transact(token, Box::new(Transaction { messages, settlements, gone: Vec::new() }))?;
             }
         }
         Ok(())
+    }
+
+    /// Asks for all of a transaction or nothing of it.
+    pub(super) fn transact(&mut self, token: Token, transaction: Box<Transaction>) -> Result<(), Refused> {
+        let request = transaction.request();
+        self.request(Pending::Committed(token, transaction), request)
     }
 
     /// What a binding is, if it may be made and taken away.

@@ -1,9 +1,9 @@
 //! What changes while connections are open: queues, their settings, policies, exchanges.
 
 use overtake_amqp::method::basic;
-use overtake_engine::{DeleteOnly, Engine};
+use overtake_engine::{DeleteOnly, Engine, Filter, Select};
 use overtake_lane::{
-    ApplyTo, DeadLetterTo, Definition, Order, Overflow, Pattern, Policy, PolicyKind, Settings,
+    ApplyTo, DeadLetterTo, Definition, Order, Overflow, Pattern, Policy, PolicyKind, Settings, Status,
 };
 use overtake_properties::Fields;
 
@@ -67,7 +67,7 @@ fn a_publisher_to_a_deleted_queue_goes_on_and_who_asks_for_a_message_is_refused(
 }
 
 #[test]
-fn a_transaction_publishes_to_a_deleted_queue_in_vain_and_settles_nothing_of_it() {
+fn a_transaction_publishes_to_a_deleted_queue_and_settles_of_it_in_vain() {
     let (broker, mut ann) = consuming(1, "a", "a");
     ann.declare("other", &[]);
     ann.on(2).begin();
@@ -83,9 +83,36 @@ fn a_transaction_publishes_to_a_deleted_queue_in_vain_and_settles_nothing_of_it(
     ann.publish("other", "c");
     ann.ack("a");
     delete_queue(&broker);
-    let told = ann.refused(Client::commit);
-    assert!(told.starts_with("406 PRECONDITION_FAILED - the lease is over"), "{told}");
-    assert_eq!(broker.waiting("other"), "", "all of it or nothing");
+    ann.commit();
+    assert_eq!(broker.waiting("other"), "c:0");
+}
+
+/// Whatever it does with it: a settlement of what has ended changes nothing, and what is published beside it is.
+#[test]
+fn a_transaction_settles_what_was_taken_from_its_consumer_and_the_window_has_room_again() {
+    type Settle = fn(&mut Client, &str);
+    let settles: [Settle; 3] = [Client::ack, Client::put_back, Client::reject];
+    for settle in settles {
+        let (broker, mut ann) = consuming(2, "a b c", "a · b");
+        ann.declare("other", &[]);
+        assert_eq!(ann.get("q"), "c");
+        ann.publish("q", "d e");
+        ann.begin();
+        let held = Select::Matching(Filter { status: Some(Status::Leased), ..Filter::default() });
+        assert_eq!(wait(broker.engine().cancel_messages("q", held)).expect("cancelled"), 3);
+        ann.publish("other", "x");
+        for body in ["a", "c"] {
+            settle(&mut ann, body);
+        }
+        assert_eq!(ann.hears(), "", "nothing is settled yet");
+        ann.commit();
+        assert_eq!(broker.waiting("other"), "x:0");
+        assert_eq!(ann.hears(), "d", "there is room for one");
+        ann.ack("d");
+        ann.ack("b");
+        ann.commit();
+        assert_eq!(ann.hears(), "e");
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Command, ExchangeKind, Existing, Identity, LeaseTerm, Outcome, Refusal, Settings};
+use overtake_lane::{
+    Command, ExchangeKind, Existing, Identity, LeaseTerm, Outcome, Receipt, Refusal, Settings,
+};
 
 use super::talk::Talk;
 use super::{ENDS, Fixture, Story, answered, binding, refused, settings};
@@ -290,6 +292,27 @@ pub async fn a_session_is_told_what_a_get_held_too_long<F: Fixture>(fixture: F) 
     story.advance(1_000).await;
     assert_eq!(talk.hear(2).await, "timed out timed out");
     assert_eq!(story.left().await, "a b");
+}
+
+/// Whoever has them by now: a lease may be over because its message is, or because somebody else gets it.
+pub async fn a_session_is_told_which_messages_are_still_there<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story.declare("r", Settings::default()).await;
+    story.publish("a:5 b:5 c:5 d:5 e:5,in=r").await;
+    story.lease(4).await;
+    let of_r = story.engine().lease(LeaseRequest::new("r".into(), 1)).await.expect("leased");
+    assert_eq!(story.take(&of_r), "e");
+    story.ack("a").await;
+    story.settle("b", Outcome::Release).await.expect("given back");
+    story.settle("c", Outcome::Reject).await.expect("rejected");
+    story.engine().delete_queue("r", DeleteOnly::default()).await.expect("deleted");
+    let receipts: Vec<Receipt> = "a b c d e".split(' ').map(|text| story.receipt(text)).collect();
+    let mut talk = Talk::begin(&story);
+    talk.ask(vec![Request::StillThere(receipts)]).await;
+    assert_eq!(
+        talk.hear(1).await,
+        "0=Each([Err(NoSuchMessage), Ok(()), Ok(()), Ok(()), Err(NoSuchMessage)])"
+    );
 }
 
 /// With what was in it.

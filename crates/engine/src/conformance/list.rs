@@ -407,6 +407,7 @@ macro_rules! conformance_tests {
                 of_single_active_consumers_the_oldest_is_served,
                 a_consumer_that_holds_a_message_too_long_is_told,
                 a_session_is_told_what_a_get_held_too_long,
+                a_session_is_told_which_messages_are_still_there,
                 a_queue_may_go_with_its_last_consumer,
                 a_queue_that_nobody_uses_expires,
                 what_does_not_last_is_gone_after_a_restart,

@@ -25,6 +25,16 @@ impl<T> Core<T> {
                 let name = |id: QueueId| self.broker.name(id).filter(|_| here(&id)).cloned();
                 Answer::QueueNames(queues.into_iter().map(name).collect())
             }
+            Request::StillThere(receipts) => Answer::Each(
+                receipts
+                    .iter()
+                    .map(|receipt| {
+                        let is_here = self.broker.vhost_of(receipt.queue) == Some(self.asking.vhost);
+                        let is_there = is_here && self.broker.has_message(receipt.queue, receipt.seq);
+                        is_there.then_some(()).ok_or(Refusal::NoSuchMessage)
+                    })
+                    .collect(),
+            ),
             Request::Exchanges => Answer::Exchanges(self.topology()?.views().collect()),
             Request::Exchange(name) => Answer::Exchange(Box::new(self.topology()?.view(&name)?)),
             Request::Bindings(exchange) => Answer::Bindings(self.bindings(&exchange)?),

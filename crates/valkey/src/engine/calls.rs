@@ -155,6 +155,17 @@ impl House {
             Request::Queue(name) => Answer::Queue(Box::new(self.queue_view(asker, &name).await?)),
             Request::Browse { queue, browse } => Answer::Page(self.browse(asker, &queue, &browse).await?),
             Request::Message { queue, id } => self.message(asker, &queue, &id).await?,
+            Request::StillThere(receipts) => {
+                let mut results = Vec::with_capacity(receipts.len());
+                for receipt in receipts {
+                    let is_there = match self.here(asker, receipt.queue).await? {
+                        Some(hosted) => self.view_at(&hosted, receipt.seq).await?.is_some(),
+                        None => false,
+                    };
+                    results.push(is_there.then_some(()).ok_or(Refusal::NoSuchMessage));
+                }
+                Answer::Each(results)
+            }
             Request::Bindings(exchange) => Answer::Bindings(topology(&exchange)?),
             Request::Routes => {
                 self.definitions
