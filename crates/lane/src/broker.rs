@@ -10,7 +10,7 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Seq, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
@@ -276,12 +276,6 @@ impl Broker {
     pub(crate) fn check_receipt(&self, receipt: &Receipt) -> Result<Slot, Refusal> {
         let queue = self.queues.get(&receipt.queue).filter(|queue| queue.vhost == self.asking.vhost);
         queue.ok_or(Refusal::StaleReceipt)?.leased(receipt)
-    }
-
-    /// Whether a message is in this queue, in whatever state: it has neither ended nor gone to another queue.
-    #[must_use]
-    pub fn has_message(&self, queue: QueueId, seq: Seq) -> bool {
-        self.queues.get(&queue).is_some_and(|queue| queue.has(seq))
     }
 
     /// Ends a lease, if it holds.

@@ -30,7 +30,7 @@ impl<T> Core<T> {
                     .iter()
                     .map(|receipt| {
                         let is_here = self.broker.vhost_of(receipt.queue) == Some(self.asking.vhost);
-                        let is_there = is_here && self.broker.has_message(receipt.queue, receipt.seq);
+                        let is_there = is_here && self.broker.message_at(receipt.queue, receipt.seq).is_some();
                         is_there.then_some(()).ok_or(Refusal::NoSuchMessage)
                     })
                     .collect(),

@@ -304,11 +304,6 @@ impl Queue {
         })
     }
 
-    /// Whether it has the message of a sequence, in memory or in a run.
-    pub(crate) fn has(&self, seq: Seq) -> bool {
-        self.by_seq.get(seq).is_some() || self.in_runs(seq).is_some()
-    }
-
     /// Brings back everything that waits in runs.
     pub(crate) fn bring_all(&mut self) {
         for run in self.runs.keys().copied().collect::<Vec<_>>() {
