@@ -15,6 +15,8 @@ use crate::api::{Browse, Content, LeaseRequest, NewMessage, Target};
 use crate::core::{Answer, Core, Opened, Out, Request};
 use crate::options::Options;
 
+/// Messages that a step of a scan looks at.
+const LOOKS: usize = 5;
 const START: Time = Time(1_793_500_000_000);
 
 type File = (String, Vec<u8>);
@@ -59,6 +61,9 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
             let browse = Browse { order, limit: usize::MAX, ..Browse::default() };
             core.handle_by(START, *asker, Request::Browse { queue: queue.clone(), browse }, ());
         }
+    }
+    while core.is_scanning() {
+        core.scan_on(LOOKS);
     }
     let outs = core.take_outs();
     if core.failure().is_some() {

@@ -32,6 +32,9 @@ impl Engine {
 
     fn ask(&mut self, request: Request) -> Result<Answer, Refused> {
         self.core.handle(NOW, request, ());
+        while self.core.is_scanning() {
+            self.core.scan_on(7);
+        }
         let answer = self.core.take_outs().into_iter().find_map(|out| match out {
             Out::Answer { result, .. } => Some(result),
             _ => None,

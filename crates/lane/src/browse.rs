@@ -17,7 +17,7 @@ use crate::record::Ending;
 use crate::refusal::Refusal;
 use crate::run::{BackReader, Backlog, Run};
 use crate::settings::Order;
-use crate::view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView};
+use crate::view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView};
 
 impl Queue {
     /// The ready messages as they would be leased one after the other, if nothing came in between.
@@ -43,30 +43,31 @@ impl Queue {
         })
     }
 
-    /// A page of messages that `accept` takes, and where to go on.
+    /// A page of messages that `accept` takes.
     pub(crate) fn browse(
         &self,
         query: &Query,
         backlog: &dyn Backlog,
         accept: &mut dyn FnMut(Place) -> bool,
-    ) -> (Vec<MessageView>, Option<Cursor>) {
-        let (mut page, mut skipped) = (Vec::new(), 0);
-        let mut last = None;
-        for (at, lane, message) in self.browse_from(query, backlog) {
-            if page.len() == query.limit {
-                return (page, last);
+    ) -> Look {
+        let mut look = Look::default();
+        let mut last = query.cursor;
+        let is_bounded = query.order != BrowseOrder::Dispatch;
+        for (looked, (at, lane, message)) in self.browse_from(query, backlog).enumerate() {
+            if look.messages.len() == query.limit || (is_bounded && query.has_looked_at(looked)) {
+                return Look { next: last, ..look };
             }
             last = Some(at);
             if !matches(&message, query) || !accept(message.place) {
                 continue;
             }
-            if skipped < query.skip {
-                skipped += 1;
+            if look.skipped < query.skip {
+                look.skipped += 1;
             } else {
-                page.push(self.view_message(lane, &message));
+                look.messages.push(self.view_message(lane, &message));
             }
         }
-        (page, None)
+        look
     }
 
     fn browse_from<'a>(
@@ -154,22 +155,30 @@ impl Queue {
         Box::new(slots.into_iter())
     }
 
-    /// How many messages a query takes in all; without `accept`, all that match.
+    /// How many messages a query takes of those before its cursor; without `accept`, all that match.
     fn count(
         &self,
         query: &Query,
         backlog: &dyn Backlog,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
-    ) -> u64 {
+    ) -> (u64, Option<Cursor>) {
         let narrows = query.key.is_some() || query.ending.is_some() || query.without_priority;
-        let is_counted = accept.is_none() && !narrows;
+        let is_counted = accept.is_none() && !narrows && query.cursor.is_none();
         if let Some(count) = self.standing(query).filter(|_| is_counted) {
-            return count;
+            return (count, None);
         }
         let mut all = |_: Place| true;
         let accept = accept.unwrap_or(&mut all);
-        let seen = self.messages_before(self.next_seq, query, backlog);
-        seen.filter(|(_, message)| matches(message, query) && accept(message.place)).count() as u64
+        let before = query.cursor.map_or(self.next_seq, |cursor| Seq(cursor.0));
+        let (mut count, mut last) = (0, query.cursor);
+        for (looked, (_, message)) in self.messages_before(before, query, backlog).enumerate() {
+            if query.has_looked_at(looked) {
+                return (count, last);
+            }
+            last = Some(Cursor(message.seq.0));
+            count += u64::from(matches(&message, query) && accept(message.place));
+        }
+        (count, None)
     }
 
     /// How many messages have the status and the priority of a query, where the gauges of the lanes say it.
@@ -386,7 +395,7 @@ impl Broker {
         Ok(self.queue_ref(self.id_of(vhost, name)?).view(now))
     }
 
-    /// A page of the messages of a queue that `accept` takes, and where to go on.
+    /// A page of the messages of a queue that `accept` takes.
     ///
     /// # Errors
     /// As [`Broker::id_of`].
@@ -396,7 +405,7 @@ impl Broker {
         name: &str,
         query: &Query,
         accept: &mut dyn FnMut(Place) -> bool,
-    ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
+    ) -> Result<Look, Refusal> {
         Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, &*self.backlog, accept))
     }
 
@@ -425,8 +434,9 @@ impl Broker {
         Some(queue.view_message(lane, &message))
     }
 
-    /// How many messages of a queue a query takes in all, wherever its page begins and ends; without `accept`, all that match. By
-    /// status and by priority gauges tell, else the queue is walked.
+    /// How many messages of a queue a query takes, and where to go on; without `accept`, all that match. They are counted from the
+    /// last published one down, or from the cursor that an earlier count answered, whatever the query's order, page and limit. By status and by priority
+    /// gauges tell, else the queue is walked.
     ///
     /// # Errors
     /// As [`Broker::id_of`].
@@ -436,8 +446,15 @@ impl Broker {
         name: &str,
         query: &Query,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<(u64, Option<Cursor>), Refusal> {
         Ok(self.queue_ref(self.id_of(vhost, name)?).count(query, &*self.backlog, accept))
+    }
+}
+
+impl Query {
+    /// Whether so many messages are as many as it may look at.
+    fn has_looked_at(&self, looked: usize) -> bool {
+        self.looks.is_some_and(|looks| looked >= looks)
     }
 }
 

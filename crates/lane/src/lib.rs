@@ -108,7 +108,7 @@ pub use topology::{
     Topology, topic_matches,
 };
 pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
-pub use view::{BrowseOrder, Cursor, LaneView, MessageView, Query, QueueView, WaitView};
+pub use view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
 
 /// Most lanes of one queue that hold messages at once.
 pub const LANES_MAX: usize = 256;

@@ -195,6 +195,20 @@ pub struct Query {
     pub limit: usize,
     /// Go on where the page before ended.
     pub cursor: Option<Cursor>,
+    /// Look at no more messages than so many, whether they match or not; `None`: at all there are. In dispatch order all are looked at,
+    /// since no cursor says where each lane stands.
+    pub looks: Option<usize>,
+}
+
+/// What a query came to.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The page.
+    pub messages: Vec<MessageView>,
+    /// How many messages it leaves out of those that [`Query::skip`] names.
+    pub skipped: u64,
+    /// Where to go on; `None`: there is nothing more to look at.
+    pub next: Option<Cursor>,
 }
 
 /// The order of browsing.

@@ -25,6 +25,8 @@ pub enum Promise {
     Expiry,
     /// Per lane, what came in is there or has left by a door that counts.
     Conserved,
+    /// A look at messages shows each once that matched all the while.
+    Seen,
     /// Every queue that an exchange leads to has one copy, and no other has one.
     Routed,
     /// The facts of the log, folded anew, are the live broker.
@@ -52,6 +54,7 @@ impl Promise {
             Self::Aside => "aside",
             Self::Expiry => "expiry",
             Self::Conserved => "conserved",
+            Self::Seen => "seen",
             Self::Routed => "routed",
             Self::Refold => "refold",
             Self::Bounded => "bounded",

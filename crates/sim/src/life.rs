@@ -230,12 +230,15 @@ impl World {
             let Some((ticket, asked)) = self.inbox.pop_front() else { break };
             self.step(Act::Ask(ticket, asked.request))?;
         }
+        if self.is_scanning() {
+            self.step(Act::Scan)?;
+        }
         self.step(Act::House)?;
         self.want_file();
         self.launch();
         self.set_alarm();
         let puts_back = self.life.as_ref().is_some_and(|life| life.core.has_more_to_put_back());
-        if puts_back || (!self.inbox.is_empty() && !self.is_starved()) {
+        if puts_back || self.is_scanning() || (!self.inbox.is_empty() && !self.is_starved()) {
             let after = self.chance.schedule.heavy(30);
             self.turn_soon(after);
         }
@@ -243,6 +246,10 @@ impl World {
             self.peek()?;
         }
         Ok(())
+    }
+
+    fn is_scanning(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.core.is_scanning())
     }
 
     /// Tells the engine how much room there is.
@@ -502,6 +509,7 @@ impl World {
         self.tell(|| format!("the engine dies: {why}"));
         let was_alive = self.life.take().is_some();
         self.inbox.clear();
+        self.checks.looks.forget();
         self.alarm_at = None;
         for (ticket, asked) in std::mem::take(&mut self.asked) {
             if self.config.sabotage == Some(Sabotage::ReplaysInbox) {

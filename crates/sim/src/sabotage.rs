@@ -30,6 +30,8 @@ pub enum Sabotage {
     BelievesWallClock,
     /// A copy is missing in an answer.
     LosesCopy,
+    /// A message is missing on a page.
+    ShowsLess,
     /// A settlement is not counted.
     Miscounts,
     /// A lease or put-back is lost on its way to the disk.

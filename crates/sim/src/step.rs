@@ -41,9 +41,14 @@ pub(crate) enum Act {
     File(FileReady),
     /// A job beside the journal is done.
     Done(JobDone),
+    /// A look at messages goes on.
+    Scan,
     /// House is kept.
     House,
 }
+
+/// Messages that a step of a scan looks at: few, so that much happens between two steps.
+const LOOKS: usize = 3;
 
 /// A step that was done.
 struct Done {
@@ -93,10 +98,16 @@ impl World {
                 self.book.asks(now.max(life.core.broker().now()), &asked, life.core.broker());
                 life.core.handle(now, self.sabotaged_request(&asked), number);
                 self.learn_consumer(&life, &asked);
+                if let (asker, Request::Browse { queue, browse }) = asked_by(&asked)
+                    && let Ok(queue) = life.core.broker().id_of(asker.vhost, queue)
+                {
+                    self.checks.looks.begin(number, queue, browse, &self.audit);
+                }
                 (ticket, request) = (number, Some(asked));
             }
             Act::File(news) => life.core.file_ready(news),
             Act::Done(done) => life.core.done(done),
+            Act::Scan => life.core.scan_on(LOOKS),
             Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
             Act::House => drop(life.core.keep_house()),
         }
@@ -131,7 +142,9 @@ impl World {
         let (held, late) = life.take_held(&outs);
         let done = Done { ticket, request, outs, held, late };
         let before = std::mem::replace(&mut self.audit, audit);
+        self.checks.looks.look(&self.audit);
         let judged = self.judge(&life, &before, &done);
+        let judged = judged.and_then(|()| self.judge_looks(&done));
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
         let judged = judged.and_then(|()| self.judge_routes(&mut life, &done));
         life.due = awake::first_due(&self.book, &self.audit);
@@ -202,6 +215,13 @@ impl World {
     fn judge_routes(&mut self, life: &mut Life, done: &Done) -> Checked {
         let Some(request) = &done.request else { return Ok(()) };
         self.checks.routes.changed(&mut life.core, done.ticket, request, done.result())
+    }
+
+    fn judge_looks(&mut self, done: &Done) -> Checked {
+        done.made().try_for_each(|out| match out {
+            Out::Answer { ticket, result, .. } => self.checks.looks.check(*ticket, result),
+            _ => Ok(()),
+        })
     }
 
     fn judge_answer(&mut self, life: &Life, step: &check::Step<'_>, done: &Done) -> Checked {
@@ -559,6 +579,13 @@ impl World {
                 _ => None,
             });
             copies.filter(|copies| copies.len() > 1).map(Vec::pop);
+        }
+        if self.config.sabotage == Some(Sabotage::ShowsLess) {
+            for out in &mut *outs {
+                if let Out::Answer { result: Ok(Answer::Page(page)), .. } = out {
+                    page.messages.pop();
+                }
+            }
         }
         let messages = outs.iter_mut().find_map(|out| match out {
             Out::Answer { result: Ok(Answer::Leased(messages)), .. } if messages.len() > 1 => Some(messages),

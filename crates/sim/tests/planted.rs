@@ -113,6 +113,11 @@ fn a_seed_is_one_story() {
 }
 
 #[test]
+fn seen_sees_a_message_missing_on_a_page() {
+    check(Sabotage::ShowsLess, Promise::Seen);
+}
+
+#[test]
 fn routed_sees_a_copy_missing() {
     check(Sabotage::LosesCopy, Promise::Routed);
 }

@@ -23,6 +23,7 @@ mod room;
 mod routes;
 mod runs;
 mod salvage;
+mod scan;
 mod see;
 mod spill;
 mod tracer;
@@ -41,9 +42,7 @@ pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
-use crate::api::{
-    ANSWER_BYTES_MAX, Browse, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select,
-};
+use crate::api::{ANSWER_BYTES_MAX, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select};
 use crate::contents::Contents;
 use crate::damage::DamageHealth;
 use crate::holder::Holder;
@@ -114,6 +113,8 @@ pub struct Core<T> {
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
+    /// Looks at messages that go on, the one whose turn it is first.
+    scans: VecDeque<scan::Scan<T>>,
     holders: holders::Holders,
     progress: progress::Told,
     routes: Routes,
@@ -187,6 +188,7 @@ impl<T> Core<T> {
                 (Ok(Answer::Done), false)
             }
             Request::Consume { consumer, consume } => return self.consume(now, consumer, consume, ticket),
+            Request::Browse { queue, browse } => return self.begin_scan(queue, browse, ticket),
             change @ (Request::Do(_)
             | Request::Publish { .. }
             | Request::PublishOne(_)
@@ -420,7 +422,8 @@ impl<T> Core<T> {
             Out::Answer { ticket, .. } => Some(ticket),
             Out::Deliver { .. } | Out::TimedOut { .. } | Out::Ended { .. } => None,
         });
-        pulls.chain(answers).collect()
+        let scans = std::mem::take(&mut self.scans).into_iter().map(scan::Scan::into_ticket);
+        pulls.chain(answers).chain(scans).collect()
     }
 
     /// The broker, to look at.
@@ -536,8 +539,7 @@ impl<T> Core<T> {
             Select::Id(id) => Ok(Which::Id(id.into())),
             Select::Matching(filter) if filter == crate::api::Filter::default() => Ok(Which::All),
             Select::Matching(filter) => {
-                let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
-                let (messages, _) = self.find(queue, &browse)?;
+                let messages = self.find(queue, &filter)?;
                 Ok(Which::Seqs(messages.into_iter().map(|message| message.seq).collect()))
             }
             Select::Counted { filter, expect } => {

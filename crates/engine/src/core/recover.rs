@@ -216,6 +216,7 @@ impl<T> Core<T> {
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
+            scans: std::collections::VecDeque::new(),
             holders: super::holders::Holders::default(),
             progress: super::progress::Told::default(),
             routes,

@@ -12,7 +12,7 @@ use overtake_store::record::SETTLE_LEN_MAX;
 
 use super::house::{CHANGE_LEN_MAX, METADATA_LEN_MAX};
 use super::{Core, Request, only_frees};
-use crate::api::{Browse, Select};
+use crate::api::{Filter, Select};
 use crate::routing::{entries_of, missing_endpoints};
 
 /// Another priority, bytes of one record that says it of many messages.
@@ -185,7 +185,7 @@ impl<T> Core<T> {
         match which {
             Which::Id(_) => 1,
             Which::Seqs(seqs) => seqs.len() as u64,
-            Which::All => self.total(queue, &Browse::default()).unwrap_or(0),
+            Which::All => self.total(queue, &Filter::default()).unwrap_or(0),
         }
     }
 
@@ -200,8 +200,7 @@ impl<T> Core<T> {
                 self.count(queue, &Which::All)
             }
             Select::Matching(filter) | Select::Counted { filter, .. } => {
-                let browse = Browse { filter: filter.clone(), ..Browse::default() };
-                self.total(queue, &browse).unwrap_or(0)
+                self.total(queue, filter).unwrap_or(0)
             }
         }
     }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, CLOCK_KEY, Cursor, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Time,
-    Topology,
+    Binding, CLOCK_KEY, Cursor, Look, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal,
+    Time, Topology,
 };
 
 use super::{Answer, Core, Request};
-use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, Page, QueuePage};
-use crate::browsing::fitting;
+use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, QueuePage};
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -30,7 +29,8 @@ impl<T> Core<T> {
                     .iter()
                     .map(|receipt| {
                         let is_here = self.broker.vhost_of(receipt.queue) == Some(self.asking.vhost);
-                        let is_there = is_here && self.broker.message_at(receipt.queue, receipt.seq).is_some();
+                        let is_there =
+                            is_here && self.broker.message_at(receipt.queue, receipt.seq).is_some();
                         is_there.then_some(()).ok_or(Refusal::NoSuchMessage)
                     })
                     .collect(),
@@ -43,7 +43,6 @@ impl<T> Core<T> {
             Request::Metadata => Answer::Metadata(self.metadata()),
             Request::Routes => Answer::Routes(Box::new(self.routes_view()?)),
             Request::Policies(kind) => Answer::Policies(self.policies(kind)?),
-            Request::Browse { queue, browse } => Answer::Page(self.browse(&queue, &browse)?),
             Request::Message { queue, id } => self.message(&queue, &id)?,
             _ => unreachable!("everything else changes something"),
         })
@@ -83,39 +82,39 @@ impl<T> Core<T> {
         Ok(all.map(|(name, policy)| (Arc::clone(name), policy.clone())).collect())
     }
 
-    fn browse(&self, queue: &str, browse: &Browse) -> Result<Page, Refusal> {
-        let (mut messages, mut next) = self.find(queue, browse)?;
-        let fitting = fitting(messages.iter().map(|message| u64::from(message.bytes)));
-        if fitting < messages.len() {
-            // Looked for again, and not cut off: only where the broker ends a page it says where the next one begins.
-            (messages, next) = self.find(queue, &Browse { limit: fitting, ..browse.clone() })?;
-        }
-        let total = browse.with_total.then(|| self.total(queue, browse)).transpose()?;
-        let messages = messages.into_iter().map(|message| BrowsedMessage {
-            content: self.content(message.place),
-            held: self.held(queue, &message),
-            message,
-            position: None,
-            position_in_priority: None,
-        });
-        Ok(Page { messages: messages.collect(), next, total })
+    /// The messages that a filter takes, all in one step.
+    pub(super) fn find(&self, queue: &str, filter: &Filter) -> Result<Vec<MessageView>, Refusal> {
+        let browse = Browse { filter: filter.clone(), limit: usize::MAX, ..Browse::default() };
+        Ok(self.find_some(queue, &browse, None)?.messages)
     }
 
-    /// The messages that a filter takes.
-    pub(super) fn find(
+    /// The messages of a page, as far as so many looks go.
+    pub(super) fn find_some(
         &self,
         queue: &str,
         browse: &Browse,
-    ) -> Result<(Vec<MessageView>, Option<Cursor>), Refusal> {
-        let query = self.query(queue, browse)?;
+        looks: Option<usize>,
+    ) -> Result<Look, Refusal> {
+        let query = Query { looks, ..self.query(queue, browse)? };
         let filter = &browse.filter;
         self.broker.browse(self.asking.vhost, queue, &query, &mut |place| self.says(place, filter))
     }
 
-    /// How many messages the filter takes in all.
-    pub(super) fn total(&self, queue: &str, browse: &Browse) -> Result<u64, Refusal> {
-        let query = self.query(queue, browse)?;
-        let filter = &browse.filter;
+    /// How many messages the filter takes in all, counted in one step.
+    pub(super) fn total(&self, queue: &str, filter: &Filter) -> Result<u64, Refusal> {
+        Ok(self.count_some(queue, filter, None, None)?.0)
+    }
+
+    /// How many messages the filter takes, from where an earlier count ended, as far as so many looks go; and where that is.
+    pub(super) fn count_some(
+        &self,
+        queue: &str,
+        filter: &Filter,
+        cursor: Option<Cursor>,
+        looks: Option<usize>,
+    ) -> Result<(u64, Option<Cursor>), Refusal> {
+        let browse = Browse { filter: filter.clone(), cursor, ..Browse::default() };
+        let query = Query { looks, ..self.query(queue, &browse)? };
         let mut says = |place| self.says(place, filter);
         let accept: Option<&mut dyn FnMut(Place) -> bool> =
             if filter.is_about_content() { Some(&mut says) } else { None };

@@ -26,6 +26,10 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
 const FULL_RETRY_MS: u64 = 1_000;
+/// Messages that a step of a scan looks at while nothing else is asked: whoever asks then waits for a ms or two.
+const LOOKS_IDLE: usize = 2_048;
+/// And while something is: so much less than what is asked takes.
+const LOOKS_BUSY: usize = 256;
 /// How much room the disk has is asked so often, ms, while there is other work for the disk, or it is short of room.
 const LOOK_MS: u64 = 1_000;
 /// And so often while there is not: others use the disk, too.
@@ -52,6 +56,8 @@ pub(super) struct BrokerThread {
     answers: Vec<(Caller, Result<Answer, Failure>)>,
     /// Requests that wait for a file.
     parked: VecDeque<Ask>,
+    /// Something was asked since the last step of a scan.
+    is_busy: bool,
     in_flight: usize,
     preparing: bool,
     retry: Option<Time>,
@@ -78,6 +84,7 @@ impl BrokerThread {
             sessions: Sessions::default(),
             answers: Vec::new(),
             parked: VecDeque::new(),
+            is_busy: false,
             in_flight: 0,
             preparing: false,
             retry: None,
@@ -112,7 +119,7 @@ impl BrokerThread {
             if !self.parked.is_empty() && !self.is_starved() {
                 return None;
             }
-            if self.core.has_more_to_put_back() {
+            if self.core.has_more_to_put_back() || self.core.is_scanning() {
                 return asks.try_recv().ok();
             }
         }
@@ -167,6 +174,7 @@ impl BrokerThread {
         }
         let now = self.now();
         self.let_pass(now);
+        self.is_busy = true;
         match ask {
             Ask::Request { ref request, .. } if self.core.must_wait(Asker::default(), request) => {
                 return self.parked.push_front(ask);
@@ -421,6 +429,7 @@ impl BrokerThread {
             self.retry = None;
             self.core.try_spilling_again();
         }
+        self.scan_on();
         self.core.keep_house();
         self.carry_out();
         if let Some(why) = self.core.failure() {
@@ -434,6 +443,19 @@ impl BrokerThread {
             let _ = self.hands.jobs.send(job);
         }
         self.flush();
+    }
+
+    /// Goes on with a look at messages, for somebody who still waits for it.
+    fn scan_on(&mut self) {
+        let is_busy = std::mem::take(&mut self.is_busy);
+        if self.core.is_scanning() {
+            self.core.drop_scans(|ticket| match ticket {
+                Ticket::Nobody => true,
+                Ticket::Caller(caller) => caller.is_closed(),
+                Ticket::Session { session, .. } => !self.sessions.is_there(*session),
+            });
+            self.core.scan_on(if is_busy { LOOKS_BUSY } else { LOOKS_IDLE });
+        }
     }
 
     fn flush(&mut self) {

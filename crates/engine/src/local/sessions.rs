@@ -37,6 +37,11 @@ impl Sessions {
         self.all.insert(session, side);
     }
 
+    /// Whether it has begun, and is not over.
+    pub(super) fn is_there(&self, session: SessionId) -> bool {
+        self.all.contains_key(&session)
+    }
+
     /// Forgets it. Answers the consumers that it leaves behind, and what was leased and would have been heard this turn.
     pub(super) fn end(&mut self, session: SessionId) -> (BTreeSet<ConsumerId>, Vec<Receipt>) {
         let Some(side) = self.all.remove(&session) else { return Default::default() };

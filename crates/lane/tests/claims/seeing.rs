@@ -46,17 +46,18 @@ fn a_page_of_the_newest_does_not_walk_what_is_older() {
     }
     let query = Query { order: BrowseOrder::Newest, skip: 10, limit: 5, ..Query::default() };
     let mut walked = 0;
-    let (page, _) = broker
+    let page = broker
         .browse(VhostId::DEFAULT, "q", &query, &mut |_| {
             walked += 1;
             true
         })
-        .expect("there");
+        .expect("there")
+        .messages;
     assert_eq!(page.iter().map(|view| view.place.0).collect::<Vec<_>>(), [989, 988, 987, 986, 985]);
     assert_eq!(walked, 15);
-    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None), Ok(1_000));
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None), Ok((1_000, None)));
     let mut odd = |place: Place| place.0 % 2 == 1;
-    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, Some(&mut odd)), Ok(500));
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, Some(&mut odd)), Ok((500, None)));
 }
 
 #[test]
@@ -215,15 +216,15 @@ fn pages_follow_each_other_without_gap_or_overlap() {
                 cursor,
                 ..Query::default()
             };
-            let all =
-                broker.browse(VhostId::DEFAULT, "q", &query(1_000, None), &mut |_| true).expect("there").0;
+            let look =
+                |query: &Query| broker.browse(VhostId::DEFAULT, "q", query, &mut |_| true).expect("there");
+            let all = look(&query(1_000, None)).messages;
             assert!(!all.is_empty());
             let (mut pages, mut cursor): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
             loop {
-                let (page, next) =
-                    broker.browse(VhostId::DEFAULT, "q", &query(4, cursor), &mut |_| true).expect("there");
-                pages.extend(page);
-                cursor = next;
+                let page = look(&query(4, cursor));
+                pages.extend(page.messages);
+                cursor = page.next;
                 if cursor.is_none() {
                     break;
                 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backlog, Broker, BrowseOrder, Command, ConsumerId, Cursor, Destination, Effect, Fact, Message,
+    Backlog, Broker, BrowseOrder, Command, ConsumerId, Cursor, Destination, Effect, Fact, Look, Message,
     MessageView, Options, Place, Query, QueueId, QueueView, Refusal, Reply, RunId, RunView, Seq, SpillBounds,
     State, Status, Step, Time, VhostId,
 };
@@ -451,7 +451,7 @@ fn whereabouts(broker: &Broker, queue: QueueId) -> (VhostId, &str) {
 /// Every message of a queue, in an order.
 pub(crate) fn browse(broker: &Broker, vhost: VhostId, queue: &str, order: BrowseOrder) -> Vec<MessageView> {
     let query = Query { order, limit: usize::MAX, ..Query::default() };
-    broker.browse(vhost, queue, &query, &mut |_| true).expect("the queue is there").0
+    broker.browse(vhost, queue, &query, &mut |_| true).expect("the queue is there").messages
 }
 
 /// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
@@ -509,9 +509,38 @@ fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
     let all: Vec<Seq> = published.iter().rev().filter(matches).map(|message| message.seq).collect();
     let before = |seq: &&Seq| query.cursor.is_none_or(|cursor| seq.0 < cursor.0);
     let expect: Vec<Seq> = all.iter().filter(before).skip(query.skip as usize).copied().collect();
-    let seen = broker.browse(view.vhost, &view.name, &query, &mut |_| true).expect("it is there").0;
-    assert_eq!(seen.iter().map(|message| message.seq).collect::<Vec<_>>(), expect, "{query:?}");
-    assert_eq!(broker.count(view.vhost, &view.name, &query, None), Ok(all.len() as u64), "{query:?}");
+    let look =
+        |query: &Query| broker.browse(view.vhost, &view.name, query, &mut |_| true).expect("it is there");
+    let seqs = |look: &Look| look.messages.iter().map(|message| message.seq).collect::<Vec<_>>();
+    assert_eq!(seqs(&look(&query)), expect, "{query:?}");
+    let count = |query: &Query| broker.count(view.vhost, &view.name, query, None).expect("it is there");
+    assert_eq!(count(&Query { cursor: None, ..query.clone() }), (all.len() as u64, None), "{query:?}");
+
+    // The same in steps of a few looks each.
+    let mut steps = Query { looks: Some(1 + nth % 5), ..query.clone() };
+    let (mut stepped, mut counted) = (Vec::new(), 0);
+    loop {
+        let step = look(&steps);
+        stepped.extend(seqs(&step));
+        steps.skip -= step.skipped;
+        steps.cursor = step.next;
+        if steps.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(stepped, expect, "{steps:?}");
+    let narrow = Query { without_priority: true, cursor: None, ..steps.clone() };
+    let expect = count(&Query { looks: None, ..narrow.clone() }).0;
+    let mut steps = narrow;
+    loop {
+        let (more, next) = count(&steps);
+        counted += more;
+        steps.cursor = next;
+        if next.is_none() {
+            break;
+        }
+    }
+    assert_eq!(counted, expect, "{steps:?}");
 }
 
 fn places(command: &Command) -> Vec<Place> {

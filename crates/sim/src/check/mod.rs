@@ -9,6 +9,7 @@ pub(crate) mod denied;
 pub(crate) mod expiry;
 pub(crate) mod gone;
 pub(crate) mod kept;
+pub(crate) mod looks;
 pub(crate) mod metadata;
 pub(crate) mod one_holder;
 pub(crate) mod order;
@@ -66,6 +67,7 @@ impl Step<'_> {
 pub(crate) struct Checks {
     pub(crate) kept: kept::Kept,
     pub(crate) gone: gone::Gone,
+    pub(crate) looks: looks::Looks,
     pub(crate) metadata: metadata::Remembered,
     pub(crate) vhosts: vhosts::Declared,
     pub(crate) policies: policies::Ruling,

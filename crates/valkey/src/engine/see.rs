@@ -8,7 +8,7 @@ use overtake_engine::{
     Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select, fitting,
 };
 use overtake_lane::{
-    Asker, Broker, Fact, LaneView, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
+    Asker, Broker, Fact, LaneView, Look, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
     Refusal, Seq, Settings, State, Status, Step, Time, VhostId, WAIT_BOUNDS_MS, WaitView,
 };
 
@@ -106,11 +106,12 @@ impl House {
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
         let image = self.image(asker, queue, browse.filter.is_about_content()).await?;
-        let (mut messages, mut next) = image.find(browse)?;
-        let fits = fitting(messages.iter().map(|message| u64::from(message.bytes)));
-        if fits < messages.len() {
-            (messages, next) = image.find(&Browse { limit: fits, ..browse.clone() })?;
+        let mut look = image.find(browse)?;
+        let fits = fitting(look.messages.iter().map(|message| u64::from(message.bytes)));
+        if fits < look.messages.len() {
+            look = image.find(&Browse { limit: fits, ..browse.clone() })?;
         }
+        let Look { messages, next, .. } = look;
         let total = browse.with_total.then(|| image.total(browse)).transpose()?;
         let mut shown = Vec::with_capacity(messages.len());
         for mut message in messages {
@@ -179,7 +180,7 @@ impl House {
             Select::Matching(filter) => {
                 let image = self.image(asker, queue, filter.is_about_content()).await?;
                 let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
-                let (messages, _) = image.find(&browse)?;
+                let messages = image.find(&browse)?.messages;
                 let mut by_place: BTreeMap<PlaceNumber, Vec<Seq>> = BTreeMap::new();
                 for (place, seq) in messages.iter().filter_map(|message| image.hosted.find(message.seq)) {
                     by_place.entry(place).or_default().push(seq);
@@ -283,18 +284,19 @@ impl Image {
         Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
     }
 
-    fn find(&self, browse: &Browse) -> Result<(Vec<MessageView>, Option<overtake_lane::Cursor>), Refusal> {
+    fn find(&self, browse: &Browse) -> Result<Look, Refusal> {
         let query = self.query(browse)?;
         let mut says = |place| self.says(place, &browse.filter);
         self.broker.browse(IMAGED, &self.hosted.name, &query, &mut says)
     }
 
     fn total(&self, browse: &Browse) -> Result<u64, Refusal> {
-        let query = self.query(browse)?;
+        // All of them, wherever the page begins.
+        let query = Query { cursor: None, ..self.query(browse)? };
         let mut says = |place| self.says(place, &browse.filter);
         let accept: Option<&mut dyn FnMut(Place) -> bool> =
             if browse.filter.is_about_content() { Some(&mut says) } else { None };
-        self.broker.count(IMAGED, &self.hosted.name, &query, accept)
+        Ok(self.broker.count(IMAGED, &self.hosted.name, &query, accept)?.0)
     }
 
     fn says(&self, place: Place, filter: &Filter) -> bool {
