@@ -529,6 +529,12 @@ impl Desk {
         Ok(self.engine.progress(receipt, visibility_ms, output).await?)
     }
 
+    /// [`Engine::withdrawals`](overtake_engine::Engine::withdrawals). Everybody may ask.
+    #[must_use]
+    pub fn withdrawals(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.engine.withdrawals()
+    }
+
     // ---- messages that wait ----
 
     /// A page of messages. Read.

@@ -3,7 +3,8 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
+use crate::out::Out;
 use crate::words;
 
 /// Where in its life a message stands.
@@ -94,7 +95,7 @@ impl FilterArgs {
 /// Ids, conditions, or all.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
-    /// Ids of messages: their own, or seq-N.
+    /// Ids of messages: their own, or seq-N. Each is tried, also when another fails; the exit code is that of the first failure.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
@@ -138,4 +139,70 @@ impl Selection {
             _ => Err(Failure::usage("give ids, or conditions, or --all: one of them")),
         }
     }
+}
+
+/// What became of several ids to which the same was done.
+#[derive(Debug)]
+pub(crate) struct Each {
+    /// The answer about each that was done.
+    pub(crate) done: Vec<Value>,
+    failed: Vec<Value>,
+    /// The exit code of the first failure.
+    pub(crate) exit: Exit,
+}
+
+impl Each {
+    /// An answer for programs, with what failed if anything did.
+    pub(crate) fn answer(&self, mut answer: Value) -> Value {
+        if !self.failed.is_empty() {
+            answer["failed"] = self.failed.clone().into();
+        }
+        answer
+    }
+}
+
+/// Does the same to each id, also when another fails, and tells at once what became of it: what was done in the words of `say`, what failed as an error.
+/// It ends early only where the broker cannot be reached.
+///
+/// # Errors
+/// When nobody reads the output any more.
+pub(crate) async fn each(
+    ids: &[String],
+    out: Out,
+    say: impl Fn(&str, &Value) -> Option<String>,
+    act: impl AsyncFn(&str) -> Result<Value, Failure>,
+) -> Result<Each, Failure> {
+    let mut each = Each { done: Vec::new(), failed: Vec::new(), exit: Exit::Done };
+    for (at, id) in ids.iter().enumerate() {
+        match act(id).await {
+            Ok(answer) => {
+                if let Some(said) = say(id, &answer).filter(|_| !out.is_json() && !out.is_quiet()) {
+                    out.text(&format!("{said}\n"))?;
+                }
+                each.done.push(answer);
+            }
+            Err(failure) => {
+                let mut failed = json!({ "id": id, "error": failure.what() });
+                if let Some(word) = failure.word() {
+                    failed["code"] = word.into();
+                }
+                each.failed.push(failed);
+                let exit = failure.exit();
+                failure.during(id).print(out.is_json());
+                if each.exit == Exit::Done {
+                    each.exit = exit;
+                }
+                if exit == Exit::Unreachable {
+                    let rest = ids[at + 1..].iter().map(|id| json!({ "id": id, "error": "not tried" }));
+                    each.failed.extend(rest);
+                    if at + 1 < ids.len() {
+                        let what = format!("not tried: {}", ids[at + 1..].join(", "));
+                        Failure::new(exit, what).print(out.is_json());
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    Ok(each)
 }

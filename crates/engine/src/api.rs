@@ -93,6 +93,10 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
+    /// A number that changes after messages of the virtual host were cancelled, removed or purged, or their queue was deleted, at this
+    /// process: whoever works on leased messages asks then whether they are still its own.
+    fn withdrawals(&self) -> watch::Receiver<u64>;
+
     /// Sets a policy of the virtual host: queues and exchanges there that it matches are by it when this is answered, with all that
     /// waits in them.
     fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Pending<()>;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use overtake_lane::Time;
+use overtake_lane::{Progress, Time};
 
 /// Longest name that a worker may give itself, bytes.
 pub const WORKER_LEN_MAX: usize = 200;
@@ -33,13 +33,4 @@ pub struct Held {
     pub since: Option<Time>,
     /// How far the work is.
     pub progress: Option<Arc<Progress>>,
-}
-
-/// How far the work on a leased message is, in the words of whoever does it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The end of what it has printed so far, at most [`overtake_lane::REPORT_BYTES_MAX`] bytes.
-    pub output: Arc<str>,
-    /// When it said so.
-    pub at: Time,
 }

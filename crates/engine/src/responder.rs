@@ -41,6 +41,8 @@ pub trait Responder: Send + Sync + 'static {
     fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
         None
     }
+    /// [`Engine::withdrawals`].
+    fn withdrawn(&self) -> watch::Receiver<u64>;
     /// [`Engine::health`].
     fn is_well(&self) -> Health;
     /// [`Engine::snapshot`].
@@ -192,6 +194,10 @@ impl<R: Responder> Engine for R {
 
     fn metadata_versions(&self) -> Option<watch::Receiver<u64>> {
         self.versions_of_metadata()
+    }
+
+    fn withdrawals(&self) -> watch::Receiver<u64> {
+        self.withdrawn()
     }
 
     fn metadata(&self) -> Pending<Metadata> {

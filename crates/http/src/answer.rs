@@ -301,6 +301,9 @@ pub(crate) struct LeasedOut<'a> {
     receipt: String,
     /// Whether it was leased before.
     redelivered: bool,
+    /// How long the work on it may take from now, however often the lease is extended, ms; missing: as long as it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_timeout_ms: Option<u64>,
     /// The message.
     #[serde(flatten)]
     message: MessageOut<'a>,
@@ -470,6 +473,7 @@ impl<'a> LeasedList<'a> {
         let one = |leased: &'a LeasedMessage| LeasedOut {
             receipt: leased.receipt.to_string(),
             redelivered: leased.message.count > 1,
+            run_timeout_ms: leased.message.work.and_then(|work| Some(work.ends.some()?.since(work.started))),
             message: MessageOut {
                 deadline: leased.deadline.map(rfc3339),
                 ..MessageOut::of(&leased.message, &leased.content, shown)

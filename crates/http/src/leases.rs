@@ -1,6 +1,7 @@
 //! Leases: take, settle, extend; and transactions, which settle and publish together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -8,6 +9,7 @@ use overtake_api::body::{ExtendIn, LeaseIn, SettleIn, TransactionIn};
 use overtake_api::params::Shown;
 use overtake_engine::LeaseRequest;
 use overtake_lane::{LeaseTerm, Refusal};
+use tokio::time::sleep;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -105,7 +107,8 @@ async fn settle(
 
 /// Lengthens leases, each for itself.
 ///
-/// With one receipt and a `report` it also says how far the work is.
+/// With one receipt and a `report` it also says how far the work is. With one receipt and `wait_ms` the answer waits: it comes at once when somebody
+/// wants the message back (409, `cancel-asked`), or when the lease is over because the message was removed (409, `stale-receipt`).
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/extend", tag = "leases",
     params(("queue" = String, Path, description = "Name, percent-encoded")),
@@ -118,14 +121,31 @@ async fn extend(
     QueueName(queue): QueueName,
     Json(mut ask): Json<ExtendIn>,
 ) -> Answer {
-    let report = ask.take_report()?;
+    let (report, wait_ms) = (ask.take_report()?, ask.wait_ms()?);
     let receipts = app.receipts(&desk, &queue, &ask.receipts.0).await?;
     let visibility_ms = ask.visibility_timeout_ms.0;
-    if let (Some(report), [receipt]) = (report, &receipts[..]) {
-        let told = desk.progress(&queue, *receipt, visibility_ms, report.output.into()).await?;
-        return each(&ask.receipts.0, vec![told]);
+    // Before the lease is looked at: a withdrawal after that is heard.
+    let mut withdrawals = desk.withdrawals();
+    let mut results = match (report, &receipts[..]) {
+        (Some(report), [receipt]) => {
+            vec![desk.progress(&queue, *receipt, visibility_ms, report.output.into()).await?]
+        }
+        _ => desk.extend(&queue, receipts.clone(), visibility_ms).await?,
+    };
+    if wait_ms > 0 {
+        let over = sleep(Duration::from_millis(wait_ms));
+        tokio::pin!(over);
+        while results[..] == [Ok(())] {
+            tokio::select! {
+                biased;
+                () = app.options.drain.begun().cancelled_owned() => break,
+                () = &mut over => break,
+                changed = withdrawals.changed() => if changed.is_err() { break },
+            }
+            results = desk.extend(&queue, receipts.clone(), visibility_ms).await?;
+        }
     }
-    each(&ask.receipts.0, desk.extend(&queue, receipts, visibility_ms).await?)
+    each(&ask.receipts.0, results)
 }
 
 fn each(receipts: &[String], results: Vec<Result<(), Refusal>>) -> Answer {

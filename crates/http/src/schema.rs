@@ -48,6 +48,8 @@ pub(crate) enum EndingSchema {
     Timeout,
     /// Somebody took it back, or the queue was full and it was the least urgent.
     Cancelled,
+    /// Its lease ran out. Only an attempt ends so, and not the work.
+    LeaseExpired,
 }
 
 /// The settings of a queue. A number that limits means "no limit" when it is 0; what is missing has its default.

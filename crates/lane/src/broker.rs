@@ -15,6 +15,7 @@ use crate::letters::{Letters, NoLetters};
 use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
 use crate::priority::Given;
+use crate::progress::WorkNotes;
 use crate::pushes::{PushLimits, Pushes};
 use crate::queue::{LeaseEnd, Queue};
 use crate::record::{Ending, Report};
@@ -75,8 +76,7 @@ pub struct Broker {
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
     pub(crate) leases: LeaseId,
     pub(crate) held: bool,
-    /// Bytes that records of what ends may take; what does not fit is gone without one.
-    pub(crate) record_room: u64,
+    pub(crate) work_notes: WorkNotes,
     pub(crate) totals: Totals,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
@@ -111,7 +111,7 @@ impl Broker {
             schedule: BTreeSet::new(),
             leases: LeaseId::first_of(options.life),
             held: false,
-            record_room: u64::MAX,
+            work_notes: WorkNotes::default(),
             stirred: Vec::new(),
             totals: Totals::default(),
         }
@@ -231,7 +231,7 @@ impl Broker {
             self.schedule.remove(&(when, id));
             let queue = self.queues.get_mut(&id).expect("what is scheduled is there");
             queue.scheduled = None;
-            due.push((id, queue.advance(now, &self.seats, &mut self.record_room, step)));
+            due.push((id, queue.advance(now, &self.seats, &mut self.work_notes, step)));
         }
         let mut shared = Vec::new();
         // Before anything moves: nothing dies in a queue that is gone, or moves into it.
@@ -267,7 +267,7 @@ impl Broker {
     /// Says how many bytes the records of what ends may take from now on, until it is said again: for a store that has little room,
     /// where what is settled must go all the same.
     pub fn set_record_room(&mut self, bytes: u64) {
-        self.record_room = bytes;
+        self.work_notes.room = bytes;
     }
 
     // ---- leases ----
@@ -281,7 +281,7 @@ impl Broker {
     /// Ends a lease, if it holds.
     ///
     /// # Errors
-    /// [`Refusal::StaleReceipt`]. If the message was taken from its consumer meanwhile, its place in the window is free now.
+    /// [`Refusal::StaleReceipt`]. If the message was taken from its holder meanwhile, its place in the window or its slot is free now.
     pub(crate) fn settle_receipt(
         &mut self,
         receipt: &Receipt,
@@ -296,7 +296,7 @@ impl Broker {
                 let vhost = self.asking.vhost;
                 let queue = self.queues.get_mut(&receipt.queue).filter(|queue| queue.vhost == vhost);
                 if let Some(queue) = queue {
-                    queue.roster.answered(receipt.lease);
+                    queue.answered(receipt.lease);
                 }
             }
         }
@@ -312,8 +312,9 @@ impl Broker {
         report: Report,
         step: &mut Step,
     ) {
-        let (now, id, mut room) = (self.now, receipt.queue, self.record_room);
-        let queue = self.queue_mut(id);
+        let (now, id) = (self.now, receipt.queue);
+        let notes = &mut self.work_notes;
+        let queue = self.queues.get_mut(&id).expect("the queue of a lease is there");
         let end = match outcome {
             Outcome::Ack if queue.settings.history.is_none() => {
                 return queue.settle(slot, Settled::Acked, step);
@@ -321,13 +322,12 @@ impl Broker {
             Outcome::Ack => return self.end(id, slot, Ending::Completed, Settled::Acked, report, step),
             Outcome::Nack { delay_ms } => {
                 let end = LeaseEnd { delay_ms, report: &report, ..LeaseEnd::of(PutBack::Failed) };
-                queue.put_back(now, slot, &end, &mut room, step)
+                queue.put_back(now, slot, &end, notes, step)
             }
-            Outcome::Release => queue.put_back(now, slot, &LeaseEnd::of(PutBack::Released), &mut room, step),
+            Outcome::Release => queue.put_back(now, slot, &LeaseEnd::of(PutBack::Released), notes, step),
             Outcome::Reject if queue.is_asked_back(slot) => Some(End::Cancelled),
             Outcome::Reject => Some(End::Dies(DeathReason::Rejected)),
         };
-        self.record_room = room;
         match end {
             None => {}
             Some(End::Dies(reason)) => self.dead_letter(id, receipt.seq, reason, report, step),

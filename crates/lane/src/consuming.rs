@@ -192,12 +192,10 @@ impl Broker {
         {
             // It is gone with its queue, or holds nothing any more.
             if let Some(Seat { queue: id, .. }) = self.seats.get(&consumer).copied() {
-                let mut record_room = self.record_room;
-                let queue = self.queue_mut(id);
+                let queue = self.queues.get_mut(&id).expect("a queue with a consumer is there");
                 queue.used = now;
-                let (done, dying) = queue.give_back(now, consumer, room, &mut record_room, step);
+                let (done, dying) = queue.give_back(now, consumer, room, &mut self.work_notes, step);
                 room -= done;
-                self.record_room = record_room;
                 self.end_all(id, dying, step);
                 left.insert(id);
             }
@@ -211,11 +209,10 @@ impl Broker {
     fn end_taker(&mut self, consumer: ConsumerId, step: &mut Step) {
         let seat = self.seats.remove(&consumer).expect("whoever takes has a seat");
         self.sessions.forget_taker(seat.session, consumer);
-        let (now, mut record_room) = (self.now, self.record_room);
-        let queue = self.queue_mut(seat.queue);
+        let now = self.now;
+        let queue = self.queues.get_mut(&seat.queue).expect("a queue with a consumer is there");
         queue.used = now;
-        let (_, dying) = queue.give_back(now, consumer, usize::MAX, &mut record_room, step);
-        self.record_room = record_room;
+        let (_, dying) = queue.give_back(now, consumer, usize::MAX, &mut self.work_notes, step);
         self.end_all(seat.queue, dying, step);
         self.queue_mut(seat.queue).roster.remove(consumer);
     }

@@ -47,7 +47,13 @@ impl Broker {
             // One that came here in the same moment may have evicted or replaced it.
             let Some(slot) = self.queues.get(&id).and_then(|queue| queue.by_seq.get(seq)) else { continue };
             match end {
-                End::Dies(reason) => self.dead_letter(id, seq, reason, Report::default(), step),
+                End::Dies(reason) => {
+                    // A consumer that worked on it for too long does not know, and may still be at work.
+                    let is_overrun = reason == DeathReason::Timeout;
+                    let held = is_overrun.then(|| self.queue_ref(id).held_by_consumer(slot)).flatten();
+                    self.dead_letter(id, seq, reason, Report::default(), step);
+                    self.queue_mut(id).withdraw(held);
+                }
                 End::Cancelled => {
                     self.end(id, slot, Ending::Cancelled, Settled::Removed, Report::default(), step);
                 }
@@ -113,8 +119,7 @@ impl Broker {
                 self.arrive(id, targets, message, step);
             }
             (fate, Some(history)) => {
-                let report = report.or_error(reason.error());
-                let record = self.queue_ref(id).record(slot, reason.ending(), self.now, report);
+                let record = self.record(id, slot, reason.ending(), &report.or_error(reason.error()));
                 let died = Arc::new(self.deaths_of(self.queue_ref(id), slot, reason));
                 let queue = self.queue_mut(id);
                 let (mut message, mut targets, deaths) = match fate {
@@ -140,11 +145,9 @@ impl Broker {
         reason: DeathReason,
         report: &Report,
     ) -> Option<Arc<Attempts>> {
-        let (now, mut room) = (self.now, self.record_room);
-        let message = &self.queue_ref(id).entries[slot].message;
-        let attempts = message.attempts_after(reason.ending(), now, report, reason.error(), &mut room);
-        self.record_room = room;
-        attempts
+        let queue = self.queues.get(&id).expect("a dying message is in a queue");
+        let message = &queue.entries[slot].message;
+        message.attempts_after(reason.ending(), self.now, report, reason.error(), &mut self.work_notes)
     }
 
     /// The history into which a message goes that dies. As with dead letters, a round in which nobody rejects it ends.

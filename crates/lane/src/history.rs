@@ -7,9 +7,8 @@ use crate::broker::Broker;
 use crate::command::{Few, Outcome, Reply, Step, Which};
 use crate::deaths::DeathReason;
 use crate::entries::{Entry, Slot};
-use crate::ids::{QueueId, Receipt, Seq, Time};
+use crate::ids::{QueueId, Receipt, Seq};
 use crate::message::{Message, Settled, State};
-use crate::queue::Queue;
 use crate::record::{Ending, Record, Report, Work};
 use crate::refusal::Refusal;
 
@@ -80,7 +79,7 @@ impl Broker {
         let Some(history) = self.history_for(id, slot, None) else {
             return self.queue_mut(id).settle(slot, how, step);
         };
-        let record = self.queue_ref(id).record(slot, ending, self.now, report);
+        let record = self.record(id, slot, ending, &report);
         let mut message = self.queue_mut(id).retire(slot, how);
         message.keep(record);
         self.record_in(history, id, vec![history], message, step);
@@ -96,7 +95,8 @@ impl Broker {
         mut message: Message,
         step: &mut Step,
     ) {
-        self.record_room = self.record_room.saturating_sub(record_cost(&message));
+        let notes = &mut self.work_notes;
+        notes.room = notes.room.saturating_sub(record_cost(&message));
         let queue = self.queue_mut(history);
         let older = queue.pending_of(message.id()).map(|pending| pending.seq);
         if let Some(older) = older.and_then(|seq| queue.bring(seq)) {
@@ -110,6 +110,22 @@ impl Broker {
         self.arrive(from, targets, message, step);
     }
 
+    /// The record of a message that ends now, with the output reported so far where the report has none.
+    pub(crate) fn record(&self, id: QueueId, slot: Slot, ending: Ending, report: &Report) -> Arc<Record> {
+        let queue = self.queue_ref(id);
+        let Entry { message, lane, .. } = &queue.entries[slot];
+        Arc::new(Record {
+            ending,
+            queue: Arc::clone(&queue.name),
+            lane: Arc::clone(&queue.lanes.lane(*lane).name),
+            queued: message.since,
+            started: message.work().map(|work: &Work| work.started),
+            finished: self.now,
+            attempts: message.count,
+            report: self.work_notes.complete(message, report),
+        })
+    }
+
     /// The queue into which this message goes when it ends, perhaps because it dies, if there is one that takes it.
     pub(crate) fn history_for(
         &self,
@@ -121,8 +137,8 @@ impl Broker {
         let name = queue.settings.history.as_deref()?;
         let history = self.id_of(queue.vhost, name).ok().filter(|history| *history != id)?;
         let message = &queue.entries[slot].message;
-        let takes =
-            record_cost(message) <= self.record_room && self.queue_ref(history).can_record(message, reason);
+        let cost = record_cost(message) + self.work_notes.output_len(message);
+        let takes = cost <= self.work_notes.room && self.queue_ref(history).can_record(message, reason);
         takes.then_some(history)
     }
 }
@@ -131,23 +147,6 @@ impl Broker {
 fn record_cost(message: &Message) -> u64 {
     let texts = message.id().map_or(0, str::len) + message.key().map_or(0, str::len) + 3 * QUEUE_NAME_LEN_MAX;
     message.history_size() + 256 + texts as u64
-}
-
-impl Queue {
-    /// The record of a message that ends now. Where nothing is said of what went wrong, the reason itself is.
-    pub(crate) fn record(&self, slot: Slot, ending: Ending, now: Time, report: Report) -> Arc<Record> {
-        let Entry { message, lane, .. } = &self.entries[slot];
-        Arc::new(Record {
-            ending,
-            queue: Arc::clone(&self.name),
-            lane: Arc::clone(&self.lanes.lane(*lane).name),
-            queued: message.since,
-            started: message.work().map(|work: &Work| work.started),
-            finished: now,
-            attempts: message.count,
-            report,
-        })
-    }
 }
 
 impl Message {

@@ -36,6 +36,7 @@ mod position;
 mod priority;
 mod priority_lanes;
 mod producers;
+mod progress;
 mod publishing;
 mod pulling;
 mod pushes;
@@ -87,6 +88,7 @@ pub use policy::{
 pub use priority::{Given, Original, Priority, Scheme};
 pub use priority_lanes::{BACKFILL_LANE, DEAD_LETTERS, PRIMARY_LANE, PriorityLanes, StreamLane};
 pub use producers::{ORIGIN_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, PRODUCERS_BYTES_MAX};
+pub use progress::Progress;
 pub use pulling::{LaneChoice, LeaseTerm, Pull};
 pub use pushes::{PushLimits, PushedView, pushed_bytes};
 pub use rate::{RATE_MESSAGES_MAX, RateLimit};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::deaths::{Death, Deaths};
 use crate::ids::{LeaseId, Place, QueueId, Seq, Time};
 use crate::priority::{Original, Priority};
+use crate::progress::WorkNotes;
 use crate::record::{Attempt, Attempts, Ending, Record, Report, Work};
 
 /// A message as the store keeps it and a recovery finds it.
@@ -139,7 +140,7 @@ impl PutBack {
     pub(crate) fn ending(self) -> Ending {
         match self {
             Self::Failed | Self::Lost | Self::Released => Ending::Failed,
-            Self::Expired => Ending::Timeout,
+            Self::Expired => Ending::LeaseExpired,
         }
     }
 
@@ -197,25 +198,25 @@ impl Message {
         self.extras.as_deref().and_then(|extras| extras.attempts.as_ref())
     }
 
-    /// Its attempts with the one that ends now, with `error` where the report says none, if there is `room` for them in the store, bytes,
-    /// of which they then take their part. `None`: there is not; or nobody reported anything and the queue does not note when work is
-    /// begun, so that attempts are only counted.
+    /// Its attempts with the one that ends now, with `error` where the report says none and the output reported so far where it has none,
+    /// if the store has room for them, of which they then take their part. `None`: it has not; or nobody reported anything and the queue
+    /// does not note when work is begun, so that attempts are only counted.
     pub(crate) fn attempts_after(
         &self,
         ending: Ending,
         finished: Time,
         report: &Report,
         error: &str,
-        room: &mut u64,
+        notes: &mut WorkNotes,
     ) -> Option<Arc<Attempts>> {
         let started = self.work().map(|work| work.started);
+        let report = notes.complete(self, report);
         if started.is_none() && report.is_empty() {
             return None;
         }
-        let report = report.clone().or_error(error);
-        let last = Attempt { ending, started, finished, report };
+        let last = Attempt { ending, started, finished, report: report.or_error(error) };
         let attempts = Arc::new(Attempts::another(self.attempts().map(|before| &**before), last));
-        *room = room.checked_sub(attempts.size())?;
+        notes.room = notes.room.checked_sub(attempts.size())?;
         Some(attempts)
     }
 

@@ -26,6 +26,8 @@ pub enum Ending {
     Timeout,
     /// Somebody took it back, or the queue was full and it was the least urgent.
     Cancelled,
+    /// Its lease ran out. Only an attempt ends so: the message comes back, or has failed as often as the queue allows.
+    LeaseExpired,
 }
 
 impl Ending {
@@ -37,6 +39,7 @@ impl Ending {
             Self::Failed => "failed",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
+            Self::LeaseExpired => "lease_expired",
         }
     }
 }
@@ -75,6 +78,17 @@ impl Report {
     #[must_use]
     pub fn or_error(self, error: &str) -> Self {
         Self { error: self.error.or_else(|| Some(error.into())), ..self }
+    }
+
+    /// Returns the report with the end of `output` if it has none, as much of it as a report may have.
+    #[must_use]
+    pub fn or_output(self, output: &str) -> Self {
+        if self.output.is_some() || output.is_empty() {
+            return self;
+        }
+        let room = REPORT_BYTES_MAX.saturating_sub(self.size());
+        let from = output.ceil_char_boundary(output.len().saturating_sub(room));
+        Self { output: Some(output[from..].into()), ..self }
     }
 
     /// Whether it may be kept.

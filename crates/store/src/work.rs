@@ -29,7 +29,8 @@ use overtake_lane::{Attempt, Attempts, Ending, Record, Report, Time, Work};
 use crate::codec::{Reader, number, signed, text};
 use crate::message::time;
 
-const ENDINGS: [Ending; 4] = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+const ENDINGS: [Ending; 5] =
+    [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled, Ending::LeaseExpired];
 
 /// Appends work that goes on.
 pub(crate) fn work(out: &mut Vec<u8>, work: &Work) {

@@ -113,6 +113,10 @@ pub struct ExtendIn {
     /// From now so long, ms; 0: they do not end by themselves.
     #[schema(value_type = u64, maximum = 315_360_000_000_u64)]
     pub visibility_timeout_ms: DurationMs,
+    /// With one receipt: answer only when its message is wanted back or no longer leased, else when so many ms are over: up to 60,000,
+    /// else 0.
+    #[schema(value_type = Option<u64>, maximum = 60000)]
+    wait_ms: Option<Ranged<0, WAIT_MS_MAX>>,
     /// With one receipt: what the work has done so far, seen as `progress` of the message until the next one or the end of the lease.
     report: Option<ProgressIn>,
 }
@@ -134,6 +138,19 @@ impl ExtendIn {
     pub fn take_report(&mut self) -> Result<Option<ProgressIn>, Problem> {
         let Some(report) = self.report.take() else { return Ok(None) };
         alone(&self.receipts).map(|()| Some(report))
+    }
+
+    /// For how long the answer may wait, ms.
+    ///
+    /// # Errors
+    /// 422 for a wait with more than one receipt.
+    pub fn wait_ms(&self) -> Result<u64, Problem> {
+        match &self.wait_ms {
+            Some(wait) if wait.0 > 0 && self.receipts.0.len() != 1 => {
+                Err(Problem::bad_value("wait_ms", "a wait is for one message: give one receipt with it"))
+            }
+            wait => Ok(wait.as_ref().map_or(0, |wait| wait.0)),
+        }
     }
 }
 

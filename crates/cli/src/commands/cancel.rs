@@ -2,13 +2,13 @@
 
 use clap::Args;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::queue::touched;
+use super::queue::{touch_each, touched};
 use super::{Ended, Session};
 use crate::address::path;
 use crate::confirm::Yes;
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::selection::{Chosen, Selection};
 
 /// Take messages back: those that wait, and those that somebody works on.
@@ -30,6 +30,9 @@ pub(crate) struct CancelArgs {
     yes: Yes,
 }
 
+/// What became of the messages.
+const DONE: &str = "cancelled, or asked for";
+
 /// Asks for each id, or once for a filter.
 pub(crate) async fn run(args: &CancelArgs, session: &Session) -> Ended {
     let many = async |request| {
@@ -38,12 +41,11 @@ pub(crate) async fn run(args: &CancelArgs, session: &Session) -> Ended {
     };
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {
-            for id in ids {
+            let one = async |id: &str| {
                 let path = path(&["v1", "queues", &args.queue, "messages", id, "cancel"]);
-                let asked = session.client.ask(Method::POST, &path, None).await;
-                asked.map_err(|failure: Failure| failure.during(id))?;
-            }
-            json!({ "count": ids.len() })
+                session.client.ask(Method::POST, &path, None).await.map(|answer| answer.body)
+            };
+            return touch_each(ids, DONE, session, one).await;
         }
         Chosen::Matching(request) => many(request).await?,
         Chosen::All(request) => {
@@ -51,6 +53,6 @@ pub(crate) async fn run(args: &CancelArgs, session: &Session) -> Ended {
             many(request).await?
         }
     };
-    session.out.done(&answer, || touched(&answer, "cancelled, or asked for"))?;
+    session.out.done(&answer, || touched(&answer, DONE))?;
     Ok(Exit::Done)
 }

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::queue::text;
 use super::{Ended, Session, exec_create, exec_follow, exec_submit};
 use crate::address::{path, query};
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::holder;
 use crate::out::{HEAD, RESET};
-use crate::table::{Side, Table, number, one_line};
+use crate::selection::each;
+use crate::table::{Side, Table, count, number, one_line};
 use crate::words;
 
 /// Executions of one page: as many as the broker gives.
@@ -132,7 +133,7 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct IdArgs {
-    /// Their ids.
+    /// Their ids. Each is tried, also when another fails; the exit code is that of the first failure.
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -234,18 +235,17 @@ impl On<'_> {
 
     /// Does the same to each.
     async fn each(&self, ids: &[String], what: &str) -> Ended {
-        let mut executions = Vec::new();
-        for id in ids {
+        let one = async |id: &str| {
             let asked = self.session.client.ask(Method::POST, &self.path(&[id, what], &[]), None).await;
-            let answer = asked.map_err(|failure: Failure| failure.during(id))?.body;
-            executions.push(if answer.is_null() { json!({ "status": "queued" }) } else { answer });
-        }
-        let sentence = || {
-            let of = |(id, now): (&String, &Value)| format!("{id} {}", standing(now));
-            ids.iter().zip(&executions).map(of).collect::<Vec<_>>().join("\n")
+            let answer = asked?.body;
+            Ok(if answer.is_null() { json!({ "status": "queued" }) } else { answer })
         };
-        self.session.out.done(&json!({ "executions": executions }), sentence)?;
-        Ok(Exit::Done)
+        let out = self.session.out;
+        let each = each(ids, out, |id, now| Some(format!("{id} {}", standing(now))), one).await?;
+        if out.is_json() {
+            out.json(&each.answer(json!({ "executions": each.done })))?;
+        }
+        Ok(each.exit)
     }
 
     async fn reprioritise(&self, id: &str, priority: &str) -> Ended {
@@ -358,11 +358,16 @@ fn table(answer: &Value) -> String {
         "queued_at",
         "started_at",
         "finished_at",
-        "exit_code",
     ];
     for execution in executions {
+        // One that waits or runs again says how its last attempt ended.
+        let of = |key: &str| {
+            let own = text(&execution[key]);
+            if own.is_empty() { text(&execution["last_attempt"][key]) } else { own }
+        };
         let mut row: Vec<String> = keys.iter().map(|key| text(&execution[*key])).collect();
-        row.push(one_line(&text(&execution["error"]), ERROR_CHARS));
+        row.push(of("exit_code"));
+        row.push(one_line(&of("error"), ERROR_CHARS));
         if is_held {
             row.push(holder::text(&execution["holder"]));
         }
@@ -384,7 +389,8 @@ fn picture(execution: &Value) -> String {
     let mut shown = format!("{HEAD}{}{RESET}\n", of("execution_id"));
     for (key, value) in execution.as_object().into_iter().flatten() {
         match &**key {
-            "execution_id" | "output" | "progress" | "past_attempts" => {}
+            "execution_id" | "output" | "progress" | "last_attempt" | "past_attempts"
+            | "forgotten_attempts" => {}
             "holder" => shown.push_str(&format!("  holder: {}\n", holder::text(value))),
             _ if value.is_null() => {}
             _ => shown.push_str(&format!("  {key}: {}\n", of(key))),
@@ -397,6 +403,10 @@ fn picture(execution: &Value) -> String {
             shown.push_str(&format!("  {name}:\n{}", indented(output)));
         }
     }
+    if let Some(forgotten) = execution["forgotten_attempts"].as_u64() {
+        let are = if forgotten == 1 { "is" } else { "are" };
+        shown.push_str(&format!("  {} {are} not kept\n", count(forgotten, "older attempt")));
+    }
     for attempt in execution["past_attempts"].as_array().into_iter().flatten() {
         shown.push_str(&past_attempt(attempt));
     }
@@ -405,9 +415,14 @@ fn picture(execution: &Value) -> String {
 
 /// An attempt that did not end the execution, in a line, and what it printed below that.
 fn past_attempt(attempt: &Value) -> String {
-    let mut said = vec![text(&attempt["ending"])];
-    said.extend(attempt["exit_code"].as_i64().map(|code| format!("exit code {code}")));
-    said.extend(attempt["error"].as_str().map(|error| one_line(error, usize::MAX)));
+    let mut said = vec![text(&attempt["ending"]).replace('_', " ")];
+    let code = attempt["exit_code"].as_i64();
+    said.extend(code.map(|code| format!("exit code {code}")));
+    // `exit 3` says no more than the exit code.
+    let error = attempt["error"].as_str().map(|error| one_line(error, usize::MAX));
+    said.extend(error.filter(|error| {
+        !error.trim().is_empty() && code.is_none_or(|code| *error != format!("exit {code}"))
+    }));
     format!(
         "  earlier attempt, ended {}: {}\n{}",
         text(&attempt["finished_at"]),

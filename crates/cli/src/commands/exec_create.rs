@@ -20,24 +20,51 @@ Examples:
   overtake exec create --max-concurrent 20 --history 7d
   overtake exec create --queue renders --run-timeout 10m --attempts 1")]
 pub(crate) struct CreateArgs {
-    /// Most executions that run at once; 0: as many as workers take.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    max_concurrent: u32,
-    /// Forget what has been finished for so long: 24h, 7d; 0: never.
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = words::duration_ms)]
-    history: u64,
-    /// Remember at most so many of them; 0: no limit.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    history_count: u64,
-    /// Begin one that fails at most so often; 0: no limit.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    attempts: u32,
-    /// Wait so long before the second attempt, and twice as long before each further one, up to a minute.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = words::duration_ms)]
-    backoff: u64,
-    /// End one that runs for longer; 0: none.
-    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = words::duration_ms)]
-    run_timeout: u64,
+    /// Most executions that run at once; 0: as many as workers take. [default: 10]
+    #[arg(long, value_name = "N")]
+    max_concurrent: Option<u32>,
+    /// Forget what has been finished for so long: 24h, 7d; 0: never. [default: 24h]
+    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    history: Option<u64>,
+    /// Remember at most so many of them; 0: no limit. [default: 10000]
+    #[arg(long, value_name = "N")]
+    history_count: Option<u64>,
+    /// Begin one that fails at most so often; 0: no limit. [default: 3]
+    #[arg(long, value_name = "N")]
+    attempts: Option<u32>,
+    /// Wait so long before the second attempt, and twice as long before each further one, up to a minute. [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    backoff: Option<u64>,
+    /// End one that runs for longer; 0: none. [default: 0]
+    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    run_timeout: Option<u64>,
+}
+
+/// A setting of a queue of the pair.
+struct Setting {
+    /// The option that sets it; `None`: it is always so.
+    option: Option<&'static str>,
+    key: &'static str,
+    value: Value,
+    /// Whether it must be so in a queue that is there.
+    is_meant: bool,
+}
+
+impl Setting {
+    fn fixed(key: &'static str, value: impl Into<Value>) -> Self {
+        Self { option: None, key, value: value.into(), is_meant: true }
+    }
+
+    /// What an option says, else a default, which a queue that is there need not have.
+    fn of<T: Copy>(
+        option: &'static str,
+        key: &'static str,
+        given: Option<T>,
+        default: T,
+        value: impl Fn(T) -> Value,
+    ) -> Self {
+        Self { option: Some(option), key, value: value(given.unwrap_or(default)), is_meant: given.is_some() }
+    }
 }
 
 /// The longest backoff, ms.
@@ -46,16 +73,22 @@ const BACKOFF_MS_MAX: u64 = 60_000;
 /// Makes both, the history first: a queue never names one that is not there.
 pub(crate) async fn run(args: &CreateArgs, queue: &str, session: &Session) -> Ended {
     let history = format!("{queue}.history");
-    let past = json!({
-        "scheme": "named", "order": "fifo", "ttl_ms": args.history, "max_length": args.history_count,
-    });
-    let backoff =
-        json!({ "initial_ms": args.backoff, "multiplier": 2, "max_ms": BACKOFF_MS_MAX.max(args.backoff) });
-    let work = json!({
-        "scheme": "named", "max_active": args.max_concurrent, "history": history, "delivery_limit": args.attempts,
-        "backoff": backoff, "run_timeout_ms": args.run_timeout,
-    });
-    let pair = [(history.as_str(), &past), (queue, &work)];
+    let past = [
+        Setting::fixed("scheme", "named"),
+        Setting::fixed("order", "fifo"),
+        Setting::of("--history", "ttl_ms", args.history, 86_400_000, Value::from),
+        Setting::of("--history-count", "max_length", args.history_count, 10_000, Value::from),
+    ];
+    let backoff = |ms: u64| json!({ "initial_ms": ms, "multiplier": 2, "max_ms": BACKOFF_MS_MAX.max(ms) });
+    let work = [
+        Setting::fixed("scheme", "named"),
+        Setting::fixed("history", history.as_str()),
+        Setting::of("--max-concurrent", "max_active", args.max_concurrent, 10, Value::from),
+        Setting::of("--attempts", "delivery_limit", args.attempts, 3, Value::from),
+        Setting::of("--backoff", "backoff", args.backoff, 1_000, backoff),
+        Setting::of("--run-timeout", "run_timeout_ms", args.run_timeout, 0, Value::from),
+    ];
+    let pair = [(history.as_str(), &past[..]), (queue, &work[..])];
     for (name, settings) in pair {
         check(name, settings, session).await?;
     }
@@ -64,7 +97,7 @@ pub(crate) async fn run(args: &CreateArgs, queue: &str, session: &Session) -> En
         made |= declare(name, settings, session).await?;
     }
     session.out.done(&json!({ "queue": queue, "history": history, "made": made }), || {
-        let what = if made { "made" } else { "there, with these settings" };
+        let what = if made { "made" } else { "there already, and stays as it is" };
         format!("queue {queue} is {what}; what is finished goes to {history}")
     })?;
     Ok(Exit::Done)
@@ -79,23 +112,50 @@ async fn there(name: &str, session: &Session) -> Result<Option<Value>, Failure> 
     }
 }
 
-/// Whether what is there is so; somebody may have meant it otherwise.
-async fn check(name: &str, settings: &Value, session: &Session) -> Result<(), Failure> {
+/// Whether what is there is as the options say; it may be otherwise where they say nothing.
+async fn check(name: &str, settings: &[Setting], session: &Session) -> Result<(), Failure> {
     let Some(there) = there(name, session).await? else { return Ok(()) };
-    let differs = settings.as_object().into_iter().flatten().find(|(key, value)| there[*key] != **value);
-    differs.map_or(Ok(()), |(key, value)| {
-        let what = format!("queue {name} is there already: its `{key}` is {} and not {value}", there[key]);
-        Err(Failure::new(Exit::Error, what).hint(
-            "change it with `overtake exec limit` or `overtake queue set`, or make another pair with --queue",
-        ))
-    })
+    let differs: Vec<&Setting> = settings
+        .iter()
+        .filter(|setting| setting.is_meant && !is_same(&there[setting.key], &setting.value))
+        .collect();
+    if differs.is_empty() {
+        return Ok(());
+    }
+    let each = differs.iter().map(|Setting { option, key, value, .. }| {
+        let option = option.map_or_else(String::new, |option| format!(" ({option})"));
+        format!("its `{key}`{option} is {} and not {value}", there[*key])
+    });
+    let what = format!("queue {name} is there already: {}", each.collect::<Vec<_>>().join(", "));
+    let changed = differs.iter().filter(|setting| setting.option.is_some());
+    let changes: Vec<String> = changed.map(|Setting { key, value, .. }| format!("'{key}={value}'")).collect();
+    let hint = if changes.len() == differs.len() {
+        let changes = changes.join(" ");
+        format!("change it with `overtake queue set {name} {changes}`, or make another pair with --queue")
+    } else {
+        "make another pair with --queue".to_owned()
+    };
+    Err(Failure::new(Exit::Error, what).hint(hint))
+}
+
+/// Whether a setting has this value, whatever more the broker says of it.
+fn is_same(there: &Value, meant: &Value) -> bool {
+    match (there, meant) {
+        (Value::Object(there), Value::Object(meant)) => {
+            meant.iter().all(|(key, value)| there.get(key).is_some_and(|there| is_same(there, value)))
+        }
+        (Value::Number(there), Value::Number(meant)) => there.as_f64() == meant.as_f64(),
+        _ => there == meant,
+    }
 }
 
 /// Makes one that is not there. Answers whether it did.
-async fn declare(name: &str, settings: &Value, session: &Session) -> Result<bool, Failure> {
+async fn declare(name: &str, settings: &[Setting], session: &Session) -> Result<bool, Failure> {
     if there(name, session).await?.is_some() {
         return Ok(false);
     }
-    session.client.ask(Method::PUT, &path(&["v1", "queues", name]), Some(settings)).await?;
+    let all = settings.iter().map(|setting| (setting.key.to_owned(), setting.value.clone()));
+    let settings = Value::Object(all.collect());
+    session.client.ask(Method::PUT, &path(&["v1", "queues", name]), Some(&settings)).await?;
     Ok(true)
 }

@@ -12,6 +12,7 @@ use crate::address::{path, query};
 use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, RESET};
+use crate::selection::each;
 use crate::table::{Side, Table, count, duration, number};
 use crate::words;
 
@@ -362,6 +363,21 @@ async fn delete(args: &DeleteArgs, session: &Session) -> Ended {
 /// How many messages a command touched, in a sentence.
 pub(crate) fn touched(answer: &Value, done: &str) -> String {
     format!("{} {done}", count(answer["count"].as_u64().unwrap_or(0), "message"))
+}
+
+/// Does the same to each message of these ids, also when another fails, and says how many it was done to.
+pub(super) async fn touch_each(
+    ids: &[String],
+    done: &str,
+    session: &Session,
+    act: impl AsyncFn(&str) -> Result<Value, Failure>,
+) -> Ended {
+    let each = each(ids, session.out, |id, _| (ids.len() > 1).then(|| format!("{id} {done}")), act).await?;
+    let answer = each.answer(json!({ "count": each.done.len() }));
+    if session.out.is_json() || !each.done.is_empty() {
+        session.out.done(&answer, || touched(&answer, done))?;
+    }
+    Ok(each.exit)
 }
 
 /// A text or a number as a cell.

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::queue::touched;
+use super::queue::{touch_each, touched};
 use super::{Ended, Session};
 use crate::address::path;
 use crate::confirm::Yes;
@@ -33,15 +33,11 @@ pub(crate) struct RemoveArgs {
 pub(crate) async fn run(args: &RemoveArgs, session: &Session) -> Ended {
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {
-            for id in ids {
+            let one = async |id: &str| {
                 let path = path(&["v1", "queues", &args.queue, "messages", id]);
-                session
-                    .client
-                    .ask(Method::DELETE, &path, None)
-                    .await
-                    .map_err(|failure: Failure| failure.during(id))?;
-            }
-            json!({ "count": ids.len() })
+                session.client.ask(Method::DELETE, &path, None).await.map(|answer| answer.body)
+            };
+            return touch_each(ids, "removed", session, one).await;
         }
         Chosen::Matching(request) => remove(args, request, session).await?,
         Chosen::All(request) => {

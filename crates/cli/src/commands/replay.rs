@@ -1,12 +1,12 @@
 //! `overtake replay`
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::queue::touched;
+use super::queue::{touch_each, touched};
 use super::{Ended, Session};
 use crate::address::path;
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::selection::{Chosen, Selection};
 use crate::words;
 
@@ -38,11 +38,8 @@ pub(crate) async fn run(args: &ReplayArgs, session: &Session) -> Ended {
     };
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {
-            for id in ids {
-                let one = [("id".to_owned(), Value::from(id.as_str()))];
-                ask(one.into_iter().collect()).await.map_err(|failure: Failure| failure.during(id))?;
-            }
-            json!({ "count": ids.len() })
+            let one = async |id: &str| ask([("id".to_owned(), Value::from(id))].into_iter().collect()).await;
+            return touch_each(ids, "replayed", session, one).await;
         }
         Chosen::Matching(request) | Chosen::All(request) => ask(request).await?,
     };

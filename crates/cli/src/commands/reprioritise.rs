@@ -4,10 +4,10 @@ use clap::Args;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::queue::touched;
+use super::queue::{touch_each, touched};
 use super::{Ended, Session};
 use crate::address::path;
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::selection::{Chosen, Selection};
 use crate::words;
 
@@ -36,21 +36,15 @@ pub(crate) struct ReprioritiseArgs {
 
 /// Asks for each id, or once for a filter.
 pub(crate) async fn run(args: &ReprioritiseArgs, session: &Session) -> Ended {
-    let priority = words::priority(&args.to);
+    let (priority, done) = (words::priority(&args.to), format!("now with priority {}", args.to));
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {
-            let mut count = 0;
-            for id in ids {
+            let one = async |id: &str| {
                 let path = path(&["v1", "queues", &args.queue, "messages", id, "priority"]);
                 let body = json!({ "priority": priority });
-                session
-                    .client
-                    .ask(Method::PUT, &path, Some(&body))
-                    .await
-                    .map_err(|failure: Failure| failure.during(id))?;
-                count += 1;
-            }
-            json!({ "count": count })
+                session.client.ask(Method::PUT, &path, Some(&body)).await.map(|answer| answer.body)
+            };
+            return touch_each(ids, &done, session, one).await;
         }
         Chosen::Matching(mut request) | Chosen::All(mut request) => {
             request.insert("priority".to_owned(), priority);
@@ -60,6 +54,6 @@ pub(crate) async fn run(args: &ReprioritiseArgs, session: &Session) -> Ended {
                 .await?
         }
     };
-    session.out.done(&answer, || touched(&answer, &format!("now with priority {}", args.to)))?;
+    session.out.done(&answer, || touched(&answer, &done))?;
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ const PREFIX: &str = "OVERTAKE_";
 const HEADER: &str = "OVERTAKE_HEADER_";
 /// What is no property: the body is the standard input, the receipt is the worker's, the status and the deadline of a message that
 /// is worked on say nothing.
-const UNSAID: [&str; 5] = ["body", "body_base64", "receipt", "status", "deadline"];
+const UNSAID: [&str; 6] = ["body", "body_base64", "receipt", "status", "deadline", "run_timeout_ms"];
 /// Ours of which a message may have none: a worker that is itself run by a worker must not hand on what it was told.
 const PROPERTIES: [&str; 17] = [
     "ID",

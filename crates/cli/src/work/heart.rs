@@ -1,5 +1,6 @@
 //! What keeps a lease while a program runs: every third of it, it is extended; and sooner, at most once a second, while the program
-//! prints what somebody may want to follow.
+//! prints what somebody may want to follow. Between extensions the broker holds its answer back, to say at once when the message is
+//! wanted back.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use super::source::Answer;
 
 /// What a program prints is told so often at most.
 const TELL_EVERY: Duration = Duration::from_secs(1);
+/// A program that runs for so long is listened for.
+const LISTEN_AFTER: Duration = Duration::from_secs(1);
 /// Most of it that is told at once, bytes.
 const TOLD_MAX: usize = 16 << 10;
 
@@ -66,31 +69,55 @@ impl Drop for Heart {
 
 /// Goes on while a program that is wanted back is being ended: the lease is still ours.
 async fn beat(receipt: String, printed: Option<Printed>, job: Arc<Job>, tell: watch::Sender<Pulse>) {
+    let keep = keep(&receipt, printed.as_ref(), &job, &tell);
+    let report = report(&receipt, printed.as_ref(), &job, &tell);
+    // Either ends when the message is somebody else's.
+    tokio::select! {
+        () = keep => {}
+        () = report => {}
+    }
+    pending().await
+}
+
+/// Extends the lease in good time. The broker answers late, unless the message is wanted back or lost: so that is heard at once.
+async fn keep(receipt: &str, printed: Option<&Printed>, job: &Job, tell: &watch::Sender<Pulse>) {
     let third: Duration = job.plan.lease / 3;
-    let mut last = Instant::now();
+    // A short program costs no extension.
+    let mut next = Instant::now() + third.min(LISTEN_AFTER);
     loop {
-        tokio::select! {
-            () = sleep_until(last + third) => {}
-            () = more(printed.as_ref()) => sleep_until((last + TELL_EVERY).min(last + third)).await,
-        }
-        let output =
-            printed.as_ref().map(|printed| printed.end(TOLD_MAX)).filter(|output| !output.is_empty());
-        last = Instant::now();
-        match job.supply.extend(&receipt, output.as_deref()).await {
-            Answer::CancelAsked => drop(tell.send_replace(Pulse::CancelAsked)),
-            Answer::Stale => {
-                tell.send_replace(Pulse::Lost);
-                return pending().await;
-            }
-            // Whoever may no longer extend may no longer lease either, and is told there.
-            Answer::Done | Answer::Declined(_) => {}
+        sleep_until(next).await;
+        next = Instant::now() + third;
+        if !heard(&job.supply.extend(receipt, end_of(printed).as_deref(), third).await, tell) {
+            return;
         }
     }
 }
 
-async fn more(printed: Option<&Printed>) {
-    match printed {
-        Some(printed) => printed.more().await,
-        None => pending().await,
+/// Reports what the program prints, while it prints.
+async fn report(receipt: &str, printed: Option<&Printed>, job: &Job, tell: &watch::Sender<Pulse>) {
+    let Some(printed) = printed else { return pending().await };
+    let mut last = Instant::now();
+    loop {
+        printed.more().await;
+        sleep_until(last + TELL_EVERY.min(job.plan.lease / 3)).await;
+        last = Instant::now();
+        if !heard(&job.supply.extend(receipt, end_of(Some(printed)).as_deref(), Duration::ZERO).await, tell) {
+            return;
+        }
     }
+}
+
+fn end_of(printed: Option<&Printed>) -> Option<String> {
+    printed.map(|printed| printed.end(TOLD_MAX)).filter(|output| !output.is_empty())
+}
+
+/// Tells what the broker said of the message. False: it is somebody else's.
+fn heard(answer: &Answer, tell: &watch::Sender<Pulse>) -> bool {
+    match answer {
+        Answer::CancelAsked => drop(tell.send_replace(Pulse::CancelAsked)),
+        Answer::Stale => drop(tell.send_replace(Pulse::Lost)),
+        // Whoever may no longer extend may no longer lease either, and is told there.
+        Answer::Done | Answer::Declined(_) => {}
+    }
+    *answer != Answer::Stale
 }

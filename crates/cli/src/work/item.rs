@@ -1,5 +1,7 @@
 //! A message that was leased, to be worked on.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use super::environment;
@@ -17,6 +19,8 @@ pub(crate) struct Item {
     pub(crate) priority: Value,
     /// How often it was leased, this time included.
     pub(crate) attempt: u64,
+    /// How long its program may run from now, if that is bounded.
+    pub(crate) run_timeout: Option<Duration>,
     /// Its queue notes that it is worked on, so somebody may want to follow it.
     pub(crate) is_followed: bool,
     /// What the program reads.
@@ -44,6 +48,7 @@ impl Item {
             receipt: text("receipt")?,
             priority: message.get("priority").cloned().unwrap_or_default(),
             attempt: message.get("delivery_count").and_then(Value::as_u64).unwrap_or(1),
+            run_timeout: message.get("run_timeout_ms").and_then(Value::as_u64).map(Duration::from_millis),
             is_followed: message.get("started").is_some(),
             body: body::of(message)?,
             environment: environment::of(properties, queue).into_iter().collect(),

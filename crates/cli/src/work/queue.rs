@@ -15,6 +15,9 @@ use crate::address::path;
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
 
+/// Longest that the broker waits before it answers.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+
 /// A queue of a broker.
 pub(crate) struct Queue {
     client: Client,
@@ -54,16 +57,22 @@ impl Queue {
         messages.iter().map(|message| Item::of(message, &self.queue)).collect()
     }
 
-    /// Extends a lease, and says what was printed so far; asks until there is an answer.
-    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>) -> Answer {
-        let mut request = json!({ "receipts": [receipt], "visibility_timeout_ms": ms(self.lease) });
+    /// Extends a lease, and says what was printed so far; asks until there is an answer. The broker answers when the message is wanted
+    /// back or no longer ours, else when `wait` is over.
+    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>, wait: Duration) -> Answer {
+        let wait = wait.min(WAIT_MAX);
+        let mut request = json!({
+            "receipts": [receipt],
+            "visibility_timeout_ms": ms(self.lease),
+            "wait_ms": ms(wait),
+        });
         if let Some(output) = output {
             request["report"] = json!({ "output": output });
         }
         let mut backoff = Backoff::default();
         loop {
             // An answer that comes later is of no use.
-            let asked = timeout(self.lease / 3, self.ask("extend", &request)).await;
+            let asked = timeout(wait + self.lease / 3, self.ask("extend", &request, ms(wait))).await;
             let late = |_| Err(Failure::new(Exit::Empty, format!("{} does not answer", self.url())));
             match asked.unwrap_or_else(late) {
                 Ok(answer) => return answer,
@@ -81,7 +90,7 @@ impl Queue {
         let mut backoff = Backoff::default();
         let mut may_be_done = false;
         loop {
-            match self.ask("settle", &request).await {
+            match self.ask("settle", &request, 0).await {
                 Ok(Answer::Stale) if may_be_done => return Answer::Done,
                 Ok(answer) => return answer,
                 Err(failure) => self.contact.failed(&failure).await,
@@ -91,10 +100,10 @@ impl Queue {
         }
     }
 
-    /// Asks once about one receipt. A failure is one that may pass.
-    async fn ask(&self, what: &str, request: &Value) -> Result<Answer, Failure> {
-        let answer = match self.client.post(&self.path(what), request).await {
-            Ok(answer) => answer_of(&answer["results"][0]),
+    /// Asks once about one receipt, with an answer that may wait for so long. A failure is one that may pass.
+    async fn ask(&self, what: &str, request: &Value, wait_ms: u64) -> Result<Answer, Failure> {
+        let answer = match self.client.ask_waiting(wait_ms, &self.path(what), request).await {
+            Ok(answer) => answer_of(&answer.body["results"][0]),
             Err(failure) if passes(&failure) => return Err(failure),
             Err(failure) => declined(failure.word(), failure.what()),
         };

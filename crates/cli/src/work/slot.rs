@@ -1,7 +1,10 @@
 //! One message on its way through the worker: its program is started, kept company, ended, and what came of it is settled.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use tokio::time::sleep_until;
 
 use super::Job;
 use super::display::{Event, Label};
@@ -12,6 +15,9 @@ use super::running::Running;
 use super::source::{Answer, How};
 use super::stage::Stage;
 use super::verdict::{Cause, Outcome, Verdict};
+
+/// Longest that a lease may take on its way here: the broker's clock began so much earlier than ours.
+const LATENCY_MAX: Duration = Duration::from_secs(1);
 
 /// A message the worker is through with.
 pub(crate) struct Finished {
@@ -56,6 +62,13 @@ async fn attend(
     begun: Instant,
     job: &Job,
 ) -> (Verdict, Duration) {
+    // By our own clock, which began later than the broker's: by then the message is over there.
+    let late = async {
+        match item.run_timeout {
+            Some(most) => sleep_until((begun + most).into()).await,
+            None => pending().await,
+        }
+    };
     let mut status = None;
     let mut cause = tokio::select! {
         biased;
@@ -64,14 +77,17 @@ async fn attend(
             Cause::Itself
         }
         () = heart.stopped() => Cause::Cancelled,
+        () = late => Cause::TooLong,
         () = job.stages.reached(Stage::Ending) => Cause::Stopped,
     };
     let took = begun.elapsed();
     // Also after its end: what it left behind ends with it.
     running.group.end(job.plan.grace, &job.stages).await;
     let (status, output) = running.close(status).await;
-    if heart.pulse() == Pulse::Lost {
-        cause = Cause::Lost;
+    // What ran too long is no longer ours either.
+    if heart.pulse() == Pulse::Lost && cause != Cause::TooLong {
+        let is_late = item.run_timeout.is_some_and(|most| took + LATENCY_MAX >= most);
+        cause = if is_late { Cause::TooLong } else { Cause::Lost };
     }
     // The heart beats on: as long as the broker does not answer, the lease has to last.
     let verdict = settled(Verdict::of(cause, status, output, &job.plan), item, job).await;
@@ -89,6 +105,8 @@ async fn settled(mut verdict: Verdict, item: &Item, job: &Job) -> Verdict {
     };
     match answer {
         Some(Answer::Done | Answer::CancelAsked) => {}
+        // It was over when the run timeout was; the broker knows now that its slot is free.
+        Some(Answer::Stale) if verdict.outcome == Outcome::TimedOut => {}
         Some(Answer::Stale) => {
             verdict.outcome = Outcome::Lost;
             verdict.report.error = Some("lease lost".to_owned());

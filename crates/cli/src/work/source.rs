@@ -1,6 +1,9 @@
 //! Where messages come from, as the worker sees it: they are leased, kept, and settled.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::contact::Contact;
 use super::item::Item;
@@ -76,12 +79,15 @@ impl Supply {
         }
     }
 
-    /// Keeps a message for longer, and says what was printed so far.
-    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>) -> Answer {
+    /// Keeps a message for longer, and says what was printed so far. The answer may wait for as long as `wait` while nothing happens.
+    pub(crate) async fn extend(&self, receipt: &str, output: Option<&str>, wait: Duration) -> Answer {
         match &self.source {
-            Source::Queue(queue) => queue.extend(receipt, output).await,
+            Source::Queue(queue) => queue.extend(receipt, output, wait).await,
             // A subscriber keeps what it holds.
-            Source::Stream(_) => Answer::Done,
+            Source::Stream(_) => {
+                sleep(wait).await;
+                Answer::Done
+            }
         }
     }
 

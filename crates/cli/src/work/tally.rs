@@ -12,11 +12,12 @@ pub(crate) struct Tally {
 }
 
 /// In the order in which they are told.
-const OUTCOMES: [Outcome; 7] = [
+const OUTCOMES: [Outcome; 8] = [
     Outcome::Done,
     Outcome::Failed,
     Outcome::Rejected,
     Outcome::Cancelled,
+    Outcome::TimedOut,
     Outcome::PutBack,
     Outcome::Lost,
     Outcome::Left,

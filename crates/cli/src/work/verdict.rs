@@ -5,6 +5,9 @@ use rustix::process::WaitStatus;
 use super::Plan;
 use super::source::{How, Report};
 
+/// The error of a program that ran for longer than its queue allows, as the broker says it.
+const RAN_TOO_LONG: &str = "ran too long";
+
 /// Why a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -12,6 +15,8 @@ pub(crate) enum Cause {
     Itself,
     /// It was ended: the message is wanted back.
     Cancelled,
+    /// It was ended: it ran for longer than its queue allows.
+    TooLong,
     /// It was ended: the message is somebody else's.
     Lost,
     /// It was ended: the worker stops.
@@ -25,6 +30,8 @@ pub(crate) enum Outcome {
     Failed,
     Rejected,
     Cancelled,
+    /// Its program ran for longer than the queue allows.
+    TimedOut,
     /// Untouched, for somebody else.
     PutBack,
     /// It was somebody else's already.
@@ -50,6 +57,7 @@ impl Outcome {
             Self::Failed => "failed",
             Self::Rejected => "rejected",
             Self::Cancelled => "cancelled",
+            Self::TimedOut => "timeout",
             Self::PutBack => "put back",
             Self::Lost => "lost",
             Self::Left => "left",
@@ -69,6 +77,7 @@ impl Verdict {
         let (outcome, how, error) = match cause {
             Cause::Itself => by_itself(exit_code, status, plan),
             Cause::Cancelled => (Outcome::Cancelled, Some(How::Reject), Some("cancelled".to_owned())),
+            Cause::TooLong => (Outcome::TimedOut, Some(How::Reject), Some(RAN_TOO_LONG.to_owned())),
             Cause::Lost => (Outcome::Lost, None, Some("lease lost".to_owned())),
             Cause::Stopped => (Outcome::PutBack, Some(How::Release), Some("worker stopped".to_owned())),
         };

@@ -111,7 +111,70 @@ fn what_failed_and_waits_says_how_its_attempts_ended() {
     let said = story.exec(&["show", "bad"]).ok();
     assert!(said.contains("  status: delayed\n") && said.contains("  attempts: 1\n"), "{said}");
     assert!(said.contains("  earlier attempt, ended 2"), "{said}");
-    assert!(said.ends_with(": failed, exit code 3, exit 3\n    oh\n    no\n"), "{said}");
+    assert!(said.ends_with(": failed, exit code 3\n    oh\n    no\n"), "{said}");
+    let listed = story.exec(&["list"]).ok();
+    assert!(listed.contains("EXIT  ERROR") && listed.contains("  3  exit 3"), "{listed}");
+}
+
+/// Of more attempts than are kept it is said how many there were.
+#[test]
+fn older_attempts_are_counted_and_an_empty_error_is_not_shown() {
+    let story = Story::new();
+    ask(&story.broker.url, "PATCH", "/v1/queues/executions", &json!({ "delivery_limit": 0 })).expect(200);
+    story.exec(&["submit", "", "--id", "bad"]).ok();
+    for attempt in 1..=11 {
+        let leases = "/v1/queues/executions/leases";
+        let leased = ask(&story.broker.url, "POST", leases, &json!({ "max": 1 })).expect(200);
+        let settle = json!({
+            "receipts": [leased["messages"][0]["receipt"]], "how": "nack",
+            "delay_ms": if attempt == 11 { 600_000 } else { 0 },
+            "report": { "exit_code": -3, "error": "" },
+        });
+        ask(&story.broker.url, "POST", "/v1/queues/executions/settle", &settle).expect(200);
+    }
+    let said = story.exec(&["show", "bad"]).ok();
+    assert!(said.contains("  3 older attempts are not kept\n  earlier attempt, ended"), "{said}");
+    assert!(said.ends_with(": failed, exit code -3\n"), "{said}");
+    assert_eq!(said.matches("earlier attempt,").count(), 8, "{said}");
+}
+
+/// What is said of several is done to each, also when one fails; the exit code is that of the first failure.
+#[test]
+fn several_ids_are_each_tried_and_each_outcome_is_told() {
+    let story = Story::new();
+    for id in ["a", "b", "c", "d"] {
+        story.exec(&["submit", "true", "--id", id, "--priority", "low"]).ok();
+    }
+    let run = story.exec(&["cancel", "a", "nosuch", "b"]);
+    assert_eq!((run.code, &*run.stdout), (1, "a is cancelled\nb is cancelled\n"));
+    assert!(run.stderr.contains("error: nosuch: there is no execution `nosuch`"), "{run:?}");
+    let run = story.exec(&["retry", "c", "b", "nosuch", "a", "--json"]);
+    assert_eq!(run.code, 1);
+    let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let failed = said["failed"].as_array().expect("a list").iter();
+    let failed: Vec<_> = failed.map(|one| (&one["id"], &one["code"])).collect();
+    let expected =
+        [(&json!("c"), &json!("execution-pending")), (&json!("nosuch"), &json!("no-such-execution"))];
+    assert_eq!(failed, expected);
+    assert_eq!(said["executions"].as_array().map(Vec::len), Some(2), "{said}");
+    let to = ["--to", "high"];
+    let changed = "now with priority high";
+    for (words, more, done) in [
+        ("reprioritise", &to[..], changed),
+        ("cancel", &[], "cancelled, or asked for"),
+        ("replay", &[], "replayed"),
+        ("remove", &[], "removed"),
+    ] {
+        let queue = if words == "replay" { "executions.history" } else { "executions" };
+        let words = [&[words, queue, "c", "nosuch", "d"], more].concat();
+        let run = story.broker.run(&words);
+        assert_eq!(
+            (run.code, run.stdout),
+            (1, format!("c {done}\nd {done}\n2 messages {done}\n")),
+            "{words:?}"
+        );
+        assert!(run.stderr.contains("error: nosuch: "), "{words:?}: {}", run.stderr);
+    }
 }
 
 /// As `exec create` makes it, but for how often one that fails is begun.
@@ -133,8 +196,14 @@ fn a_pair_is_made_once_and_never_changed_by_the_way() {
     assert_eq!(story.json(&["create"])["made"], false);
     let other = story.exec(&["create", "--max-concurrent", "5"]);
     assert_eq!(other.code, 1);
-    assert!(other.stderr.contains("its `max_active` is 10 and not 5"), "{}", other.stderr);
-    assert!(other.stderr.contains("overtake exec limit"), "{}", other.stderr);
+    assert!(other.stderr.contains("its `max_active` (--max-concurrent) is 10 and not 5"), "{}", other.stderr);
+    assert!(other.stderr.contains("overtake queue set executions 'max_active=5'"), "{}", other.stderr);
+    // Only what the options say is compared.
+    ask(&story.broker.url, "PATCH", "/v1/queues/executions", &json!({ "backoff": { "initial_ms": 5 } }))
+        .expect(200);
+    assert_eq!(story.json(&["create"])["made"], false);
+    let other = story.exec(&["create", "--attempts", "9"]);
+    assert!(other.stderr.contains("its `delivery_limit` (--attempts) is 3 and not 9\n"), "{}", other.stderr);
     let renders =
         ["create", "--queue", "renders", "--run-timeout", "10m", "--history", "7d", "--attempts", "1"];
     let said = story.exec(&renders).ok();
@@ -158,6 +227,8 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["list", "--priority", "urgent"], 1, "priority"),
         (&["list", "--status", "done"], 2, "possible values"),
         (&["limit", "many"], 2, "many"),
+        (&["create", "--attempts", "x"], 2, "'x' for '--attempts <N>': give a whole number, such as 10"),
+        (&["limit", "4294967296"], 2, "4294967296"),
         (&["cancel"], 2, "<ID>"),
     ] {
         let run = story.exec(words);

@@ -47,7 +47,7 @@ fn a_lease_is_extended_while_its_program_runs() {
     let lease = json!({ "max": 1, "wait_ms": 0, "visibility_timeout_ms": 1_000, "worker": "w" });
     assert_eq!(fake.await_asked("leases"), lease);
     for _ in 0..3 {
-        let extend = json!({ "receipts": ["r"], "visibility_timeout_ms": 1_000 });
+        let extend = json!({ "receipts": ["r"], "visibility_timeout_ms": 1_000, "wait_ms": 333 });
         assert_eq!(fake.await_asked("extend"), extend);
     }
     go.open();

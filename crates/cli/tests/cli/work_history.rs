@@ -39,7 +39,8 @@ fn how_each_program_ended_is_in_the_history() {
 fn a_program_whose_message_is_cancelled_is_ended() {
     let story = story(json!({}));
     story.publish(json!([{ "id": "a", "body": "" }, { "id": "b", "body": "" }]));
-    let mut worker = story.work(&["--lease", "1s"], "echo begun; exec sleep 1000");
+    // It is heard at once, and not when the lease is next extended.
+    let mut worker = story.work(&["--lease", "1h"], "echo begun; exec sleep 1000");
     worker.await_line("a  priority");
     let said = story.broker.run(&["cancel", "jobs", "a", "b"]).ok();
     assert!(said.contains("2 messages cancelled, or asked for"), "{said}");
@@ -57,10 +58,32 @@ fn a_program_whose_message_is_cancelled_is_ended() {
 fn a_program_that_runs_for_too_long_is_ended_and_its_message_is_over() {
     let story = story(json!({ "run_timeout_ms": 300 }));
     story.publish(json!([{ "id": "a", "body": "" }]));
-    let mut worker = story.work(&["--lease", "1s"], "exec sleep 1000");
-    worker.await_line("lost     a");
-    end(worker);
+    let mut worker = story.work(&["--lease", "1h"], "echo half; exec sleep 1000");
+    worker.await_line("timeout  a");
+    let said = end(worker);
+    assert!(said.contains("ran too long") && said.contains("1 timeout"), "{said}");
+    let record = record(&story, "a");
+    assert_eq!((&record["ending"], &record["error"]), (&json!("timeout"), &json!("ran too long")));
+}
+
+/// A program that takes its time to end keeps its slot, although its message is over.
+#[test]
+fn the_slot_of_a_program_that_ran_for_too_long_is_free_when_it_has_ended() {
+    let story = story(json!({ "run_timeout_ms": 300, "max_active": 1 }));
+    let (trapped, go) = (story.fifo("trapped"), story.fifo("go"));
+    story.publish(json!([{ "id": "a", "body": "" }, { "id": "b", "body": "" }]));
+    let trap = "trap 'echo trapped > trapped; read line < go; exit' TERM";
+    let script = format!("test $OVERTAKE_ID = b && exit; {trap}; sleep 1000 & wait");
+    let mut worker = story.work(&["--slots", "2"], &script);
+    worker.await_line("started  a");
+    assert_eq!(trapped.read(), "trapped");
     assert_eq!(record(&story, "a")["ending"], "timeout");
+    let waiting = ask(&story.broker.url, "GET", "/v1/queues/jobs/messages/b", &Value::Null);
+    assert_eq!(waiting.expect(200)["status"], "ready");
+    go.open();
+    worker.await_line("timeout  a");
+    worker.await_line("done     b");
+    end(worker);
 }
 
 #[test]
@@ -108,7 +131,8 @@ fn a_program_is_of_the_trace_of_its_message() {
     assert_eq!(record(&story, "b")["output"], "none none\n");
 }
 
-fn end(worker: Worker) {
+/// Ends a worker, and answers what it said.
+fn end(worker: Worker) -> String {
     worker.signal(rustix::process::Signal::TERM);
-    worker.end();
+    worker.end().stdout
 }

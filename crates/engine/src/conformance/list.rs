@@ -163,6 +163,7 @@ macro_rules! conformance_tests {
                 a_message_that_is_taken_from_a_consumer_keeps_its_place_in_the_window,
                 what_is_kept_may_go_back,
                 each_attempt_is_remembered,
+                output_reported_so_far_is_kept_when_work_ends_without_a_report,
                 without_a_history_attempts_are_remembered_of_which_something_was_reported,
                 the_last_attempts_are_remembered,
             ;

@@ -109,7 +109,7 @@ fn status(word: &str) -> overtake_lane::Status {
 }
 
 fn ending(word: &str) -> Ending {
-    let all = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+    let all = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled, Ending::LeaseExpired];
     all.into_iter().find(|ending| ending.word() == word).unwrap_or_else(|| panic!("nothing ends `{word}`"))
 }
 

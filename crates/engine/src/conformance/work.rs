@@ -1,6 +1,6 @@
 //! How the work on messages ends, and what is kept of it.
 
-use overtake_lane::{ATTEMPTS_MAX, Ending, Outcome, Record, Refusal, Report, Settings};
+use overtake_lane::{ATTEMPTS_MAX, Ending, Outcome, REPORT_BYTES_MAX, Record, Refusal, Report, Settings};
 
 use super::{ENDS, End, Fixture, Story, settings};
 
@@ -57,10 +57,12 @@ pub async fn what_takes_too_long_is_over<F: Fixture>(fixture: F) {
     let story = with_history(fixture, |s| s.run_timeout_ms = TIMEOUT_MS).await;
     story.publish("a:5,id=a").await;
     story.lease(1).await;
+    tell(&story, "a", "10 %").await;
     story.extend("a", 100 * TIMEOUT_MS).await.expect("it is lengthened");
     story.advance(TIMEOUT_MS).await;
     assert_eq!(story.settle("a", Outcome::Ack).await, Err(Refusal::StaleReceipt));
-    assert_eq!(record(&story, "a").await.ending, Ending::Timeout);
+    let kept = record(&story, "a").await;
+    assert_eq!((kept.ending, kept.report.output.as_deref()), (Ending::Timeout, Some("10 %")));
 }
 
 /// What waits is taken back at once; who works on one is asked for it, also by the next life of the broker.
@@ -134,7 +136,7 @@ pub async fn each_attempt_is_remembered<F: Fixture>(fixture: F) {
     story.advance(1_000).await;
     let mut expected = vec![
         "begun, failed 1: negatively acknowledged: half of it".to_owned(),
-        "begun, timeout: the lease ran out: ".to_owned(),
+        "begun, lease_expired: the lease ran out: ".to_owned(),
     ];
     for end in ENDS {
         assert_eq!(attempts(&story, "q", "a").await, expected);
@@ -156,24 +158,74 @@ pub async fn each_attempt_is_remembered<F: Fixture>(fixture: F) {
     }
 }
 
+/// The holder of a lease reports what its work has printed so far.
+async fn tell<F: Fixture>(story: &Story<F>, id: &str, output: &str) {
+    let told = story.engine().progress(story.receipt(id), 60_000, output.into()).await;
+    assert_eq!(told, Ok(Ok(())), "{id}");
+}
+
+/// The output that a holder has reported so far is the output of an attempt that ends without one, however it ends, and of the record.
+pub async fn output_reported_so_far_is_kept_when_work_ends_without_a_report<F: Fixture>(fixture: F) {
+    const CHARACTER: &str = "…";
+    let mut story = with_history(fixture, |s| s.delivery_limit = 2).await;
+    story.publish("a:9,id=a b:8,id=b d:6,id=d e:5,id=e f:4,id=f").await;
+    story.lease(5).await;
+    for (id, output) in [("a", "first"), ("a", "a 10 %"), ("b", "b 10 %"), ("d", "d 10 %"), ("e", "e 10 %")] {
+        tell(&story, id, output).await;
+    }
+    tell(&story, "f", &CHARACTER.repeat(REPORT_BYTES_MAX / CHARACTER.len())).await;
+    let crash = Outcome::Nack { delay_ms: Some(600_000) };
+    story.finish("e", crash, Report::of_error("crash")).await.expect("it ends");
+    story.finish("f", Outcome::Reject, Report::of_error("odd")).await.expect("it ends");
+    for id in ["a", "b"] {
+        story.extend(id, 50).await.expect("it is shortened");
+    }
+    story.advance(50).await;
+    assert_eq!(story.lease(2).await, "a(2) b(2)");
+    tell(&story, "b", "b again").await;
+    story.release("a").await;
+    story.extend("b", 50).await.expect("it is shortened");
+    story.extend("d", 1_000).await.expect("it is shortened");
+    story.cancel("d").await.expect("it is asked back");
+    story.advance(1_000).await;
+    let ran_out = |output: &str| format!("begun, lease_expired: the lease ran out: {output}");
+    for end in ENDS {
+        assert_eq!(attempts(&story, "q", "a").await, [ran_out("a 10 %")]);
+        assert_eq!(attempts(&story, "q", "e").await, ["begun, failed: crash: e 10 %"]);
+        assert_eq!(attempts(&story, "past", "b").await, [ran_out("b 10 %")]);
+        for (id, ending, output) in [("b", Ending::Failed, "b again"), ("d", Ending::Cancelled, "d 10 %")] {
+            let kept = record(&story, id).await;
+            assert_eq!((kept.ending, kept.report.output.as_deref()), (ending, Some(output)), "{id}");
+        }
+        let Report { error, output, .. } = record(&story, "f").await.report;
+        assert_eq!(error.as_deref(), Some("odd"));
+        let most = (REPORT_BYTES_MAX - "odd".len()) / CHARACTER.len();
+        assert_eq!(output.as_deref(), Some(&*CHARACTER.repeat(most)), "its end, in whole characters");
+        story.again(end).await;
+    }
+}
+
 /// Without a history an attempt is remembered if something was reported of it: also the one of which the message dies.
 pub async fn without_a_history_attempts_are_remembered_of_which_something_was_reported<F: Fixture>(
     fixture: F,
 ) {
     let mut story = Story::of(fixture, settings(|_| ())).await;
-    story.publish("a:5,id=a b:4,id=b").await;
+    story.publish("a:5,id=a b:4,id=b c:3,id=c").await;
     for report in [Report::default(), Report::of_error("crash")] {
         story.lease(1).await;
         story.finish("a", Outcome::Nack { delay_ms: None }, report).await.expect("it ends");
     }
     assert_eq!(attempts(&story, "q", "a").await, ["failed: crash: "]);
-    story.lease(2).await;
+    story.lease(3).await;
     let report = Report { exit_code: Some(3), ..Report::default() };
     story.finish("a", Outcome::Reject, report).await.expect("it ends");
     story.reject("b").await;
+    tell(&story, "c", "half of it").await;
+    story.reject("c").await;
     for end in ENDS {
         assert_eq!(attempts(&story, "q", "a").await, ["failed: crash: ", "failed 3: rejected: "]);
         assert_eq!(attempts(&story, "q", "b").await, [""; 0]);
+        assert_eq!(attempts(&story, "q", "c").await, ["failed: rejected: half of it"]);
         story.again(end).await;
     }
     assert_eq!(story.replay("a", None).await, Ok(1));

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use overtake_lane::{ConsumerId, MessageView, Status};
+use overtake_lane::{Command, ConsumerId, MessageView, REPORT_BYTES_MAX, Receipt, Refusal, Status, Time};
 
-use super::Core;
+use super::{Answer, Core, Refused, Request};
 use crate::holder::{Held, Holder};
 
 /// So many may have come before anybody is forgotten.
@@ -51,6 +51,27 @@ impl<T> Core<T> {
         }
     }
 
+    /// Lengthens a lease, and keeps what its holder reports of the work while it lasts.
+    pub(super) fn progress(
+        &mut self,
+        now: Time,
+        receipt: Receipt,
+        visibility_ms: u64,
+        output: Arc<str>,
+    ) -> Result<Answer, Refused> {
+        if output.len() > REPORT_BYTES_MAX {
+            return Err(Refusal::ReportTooLarge.into());
+        }
+        let extend = Command::Extend { receipts: vec![receipt], visibility_ms };
+        let answer = self.change(now, Request::Do(extend))?;
+        if let Answer::Each(results) = &answer
+            && results[..] == [Ok(())]
+        {
+            self.broker.note_progress(receipt, output);
+        }
+        Ok(answer)
+    }
+
     /// What is known of the lease of a message, if it is leased.
     pub(super) fn held(&self, queue: &str, message: &MessageView) -> Option<Held> {
         if message.status != Status::Leased {
@@ -58,7 +79,11 @@ impl<T> Core<T> {
         }
         let (lease, taken) = self.broker.lease_of(self.asking.vhost, queue, message.seq)?;
         let by = taken.and_then(|(consumer, _)| self.holders.known.get(&consumer).cloned());
-        Some(Held { by, since: taken.map(|(_, since)| since), progress: self.progress.of(lease) })
+        Some(Held {
+            by,
+            since: taken.map(|(_, since)| since),
+            progress: self.broker.progress(lease).cloned(),
+        })
     }
 }
 

@@ -13,7 +13,6 @@ mod clean;
 mod disk;
 mod holders;
 mod house;
-mod progress;
 mod publish;
 mod recover;
 mod renew;
@@ -116,11 +115,12 @@ pub struct Core<T> {
     /// Looks at messages that go on, the one whose turn it is first.
     scans: VecDeque<scan::Scan<T>>,
     holders: holders::Holders,
-    progress: progress::Told,
     routes: Routes,
     tracer: Option<Box<tracer::Tracer>>,
     /// Who asks for what is being done, and where.
     asking: Asker,
+    /// How many requests were done that may have taken leased messages from their holders.
+    withdrawals: u64,
     /// By which connection messages go to the consumer that begins next.
     feed: Option<FeedId>,
     /// Messages that were counted as pushed, and could not be.
@@ -153,6 +153,12 @@ impl<T> Core<T> {
         self.asking = asker;
         self.obey(now, request, ticket);
         self.note_clock();
+    }
+
+    /// [`Engine::withdrawals`](crate::Engine::withdrawals).
+    #[must_use]
+    pub fn withdrawals(&self) -> u64 {
+        self.withdrawals
     }
 
     /// Says by which connection messages go to the consumer that begins next: it bounds the bytes that are pushed to it.
@@ -206,6 +212,7 @@ impl<T> Core<T> {
 
     /// Everything that changes something durable and is answered at once.
     fn change(&mut self, now: Time, request: Request) -> Result<Answer, Refused> {
+        self.withdrawals += u64::from(request.withdraws());
         match request {
             Request::Do(Command::DeleteVhost { name }) => {
                 let gone = self.broker.vhost(&name).ok();

@@ -162,6 +162,26 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it may take leased messages from their holders, or ask for them back.
+    #[must_use]
+    pub fn withdraws(&self) -> bool {
+        match self {
+            Self::By { request, .. } => request.withdraws(),
+            Self::CancelMessages { .. } | Self::Remove { .. } => true,
+            Self::Do(command) => matches!(
+                command,
+                Command::CancelMessages { .. }
+                    | Command::Remove { .. }
+                    | Command::Purge { .. }
+                    | Command::DeleteQueue { .. }
+                    | Command::DeleteVhost { .. }
+            ),
+            _ => false,
+        }
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Debug)]
 pub enum Answer {

@@ -352,7 +352,7 @@ fn moved(message: &Message) -> Outcome {
         (Some(Ending::Completed), _) => Outcome::Acked,
         (Some(Ending::Cancelled), None) => Outcome::Removed,
         (_, Some(reason)) => died(reason),
-        (Some(Ending::Failed | Ending::Timeout), None) => Outcome::DeadLettered,
+        (Some(Ending::Failed | Ending::Timeout | Ending::LeaseExpired), None) => Outcome::DeadLettered,
         (None, None) => Outcome::Removed,
     }
 }

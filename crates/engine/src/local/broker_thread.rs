@@ -492,7 +492,7 @@ impl BrokerThread {
 
     fn publish_health(&self) {
         self.shared.full.send_if_modified(|full| changes(full, self.core.full()));
-
+        self.shared.withdrawals.send_if_modified(|count| changes(count, self.core.withdrawals()));
         self.shared.disk.send_if_modified(|disk| changes(disk, self.core.disk()));
         self.shared.damage.send_if_modified(|told| {
             let is_new = told != self.core.damage();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_lane::{Asker, Command, ConsumerId, Outcome, VhostId};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::{Door, Ends, LocalEngine, line};
 use crate::api::{Connection, Failure, Health, LeaseRequest, LeasedMessage, Pending};
@@ -62,6 +62,10 @@ impl Responder for LocalEngine {
 
     fn moved(&self, vhost: VhostId) -> Connection {
         Arc::new(self.of_vhost(vhost))
+    }
+
+    fn withdrawn(&self) -> watch::Receiver<u64> {
+        self.door.shared.withdrawals.subscribe()
     }
 
     fn is_well(&self) -> Health {

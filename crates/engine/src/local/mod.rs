@@ -106,6 +106,7 @@ struct Shared {
     tally: tally::Tally,
     carried: AtomicU64,
     unsynced: AtomicU64,
+    withdrawals: watch::Sender<u64>,
     consumers: AtomicU64,
     sessions: AtomicU64,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use overtake_lane::{Asker, Command, ConsumerId, VhostId};
+use tokio::sync::watch;
 
 use super::{Seats, ShardedEngine, health};
 use crate::api::{Connection, Health, LeaseRequest, LeasedMessage, Pending};
@@ -54,6 +55,10 @@ impl Responder for ShardedEngine {
 
     fn moved(&self, vhost: VhostId) -> Connection {
         Arc::new(self.asked(vhost, self.seats.clone()))
+    }
+
+    fn withdrawn(&self) -> watch::Receiver<u64> {
+        self.here.withdrawn()
     }
 
     fn is_well(&self) -> Health {

@@ -78,7 +78,7 @@ impl From<Ending> for ExecutionStatus {
         match ending {
             Ending::Completed => Self::Completed,
             Ending::Failed => Self::Failed,
-            Ending::Timeout => Self::Timeout,
+            Ending::Timeout | Ending::LeaseExpired => Self::Timeout,
             Ending::Cancelled => Self::Cancelled,
         }
     }
@@ -136,6 +136,9 @@ pub(crate) struct Execution {
     /// The end of what it printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    /// Its last attempt, without what it printed, if it waits for another or runs again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_attempt: Option<AttemptOut>,
     /// Executions ahead of it; only when it was asked for alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
@@ -143,6 +146,14 @@ pub(crate) struct Execution {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     past_attempts: Vec<AttemptOut>,
+    /// How many attempts there were before those, of which nothing is kept; only when it was asked for alone.
+    #[serde(skip_serializing_if = "is_none")]
+    #[schema(required = false)]
+    forgotten_attempts: usize,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Execution {
@@ -174,6 +185,7 @@ impl Execution {
             cancel_asked: view.work.is_some_and(|work| is_running && work.is_cancelled),
             error: error.map(Into::into).or_else(|| death.map(|death| death.reason.error().to_owned())),
             position: browsed.position,
+            last_attempt: AttemptOut::all(view, false).pop().filter(|_| death.is_none()),
             ..Self::said(browsed)
         }
     }
@@ -218,7 +230,9 @@ impl Execution {
             error: None,
             output: None,
             position: None,
+            last_attempt: None,
             past_attempts: Vec::new(),
+            forgotten_attempts: 0,
         }
     }
 
@@ -230,7 +244,13 @@ impl Execution {
         if death.is_some_and(|death| last_attempt(view, death).is_some()) {
             past_attempts.pop();
         }
-        Self { past_attempts, ..self }
+        // The last one is still under way, or is the one that ended it, unless it ended while it waited.
+        let has_last = match &view.record {
+            Some(record) => record.started.is_some(),
+            None => matches!(view.status, Status::Leased | Status::Dead),
+        };
+        let before = (self.attempts as usize).saturating_sub(usize::from(has_last));
+        Self { forgotten_attempts: before.saturating_sub(past_attempts.len()), past_attempts, ..self }
     }
 
     /// The same, cancelled while it waited, where no history keeps it.
@@ -239,6 +259,7 @@ impl Execution {
             status: ExecutionStatus::Cancelled,
             due_at: None,
             position: None,
+            last_attempt: None,
             holder: None,
             progress: None,
             ..self

@@ -475,6 +475,35 @@ async fn who_works_on_one_and_what_it_has_printed_is_seen() {
     assert_eq!(works.0.post(extend_path, &extend(json!({"output": ""}))).await.code(), "409 stale-receipt");
 }
 
+/// Whoever works on a message hears at once that it is wanted back, or gone.
+#[tokio::test]
+async fn an_extension_that_waits_is_answered_when_its_message_is_withdrawn() {
+    let works = Works::new().await;
+    works.submit_all("a b").await;
+    let leased = works.0.post("/v1/queues/executions/leases", r#"{"max":2}"#).await.expect(200);
+    assert!(leased.json["messages"][0].get("run_timeout_ms").is_none());
+    let receipts = leased.all("receipt");
+    let wait = |receipts: &[String], wait_ms: u64| {
+        let body = json!({"receipts": receipts, "visibility_timeout_ms": 60_000, "wait_ms": wait_ms});
+        let path = "/v1/queues/executions/extend";
+        let world = &works.0;
+        async move { world.post(path, &body.to_string()).await }
+    };
+    let (waited, _) = tokio::join!(wait(&receipts[..1], 60_000), works.post("/a/cancel"));
+    assert_eq!(waited.code(), "409 cancel-asked");
+    let (waited, _) =
+        tokio::join!(wait(&receipts[1..], 60_000), works.0.delete("/v1/queues/executions/messages/b"));
+    assert_eq!(waited.code(), "409 stale-receipt");
+    let many = wait(&receipts, 1).await;
+    assert_eq!((many.status, &many.json["key"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("wait_ms")));
+    let change = r#"{"run_timeout_ms":90000}"#;
+    works.0.ask("PATCH", "/v1/queues/executions", change).await.expect(200);
+    works.submit_all("c").await;
+    let leased = works.0.post("/v1/queues/executions/leases", r#"{"max":1}"#).await.expect(200);
+    assert_eq!(leased.json["messages"][0]["run_timeout_ms"], 90_000);
+    wait(&leased.all("receipt"), 1).await.expect(200);
+}
+
 #[tokio::test]
 async fn what_cannot_be_said_of_work_that_goes_on_is_refused() {
     let world = World::with_queue("").await;

@@ -13,6 +13,7 @@ use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
 use crate::message::{Message, PutBack, Settled, State};
 use crate::picker::Picker;
+use crate::progress::WorkNotes;
 use crate::pushes::Pushes;
 use crate::rate::Bucket;
 use crate::record::{Report, Work};
@@ -67,7 +68,8 @@ impl Queue {
 
     /// The rank to take from, of those that are `wanted`.
     fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<usize> {
-        let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
+        let active = self.leased + self.overrun.len() as u64;
+        let is_full = self.settings.max_active > 0 && active >= u64::from(self.settings.max_active);
         let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
         if is_full || is_early || self.settings.paused {
             return None;
@@ -273,6 +275,12 @@ impl Queue {
         }
     }
 
+    /// A holder settles a lease that is over: it works on the message no more.
+    pub(crate) fn answered(&mut self, lease: LeaseId) {
+        self.roster.answered(lease);
+        self.overrun.retain(|(_, overrun)| *overrun != lease);
+    }
+
     /// Lengthens a pull's lease. One of a consumer that stays has no end of its own.
     ///
     /// # Errors
@@ -321,14 +329,14 @@ impl Queue {
     }
 
     /// Ends a lease without settling its message. An attempt waits as the end of the lease says, or for the queue's backoff, and is
-    /// remembered if there is `room` for it in the store, bytes, of which it then takes its part; a release waits for nothing and is not
+    /// remembered if the store has room for it; a release waits for nothing and is not
     /// counted. A message of another broker's queue is returned to that broker. Returns how the message ends instead, if it does.
     pub(crate) fn put_back(
         &mut self,
         now: Time,
         slot: Slot,
         end: &LeaseEnd<'_>,
-        room: &mut u64,
+        notes: &mut WorkNotes,
         step: &mut Step,
     ) -> Option<End> {
         let LeaseEnd { why, delay_ms, report } = *end;
@@ -357,7 +365,7 @@ impl Queue {
             (count.saturating_sub(1), 0)
         };
         let attempts = if why.is_attempt() {
-            self.entries[slot].message.attempts_after(why.ending(), now, report, why.error(), room)
+            self.entries[slot].message.attempts_after(why.ending(), now, report, why.error(), notes)
         } else {
             None
         };
@@ -402,7 +410,15 @@ impl Queue {
         let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
         let token = self.bucket.as_ref().and_then(Bucket::next).unwrap_or(Time::NEVER);
         let group = self.groups.as_ref().and_then(|groups| groups.next()).unwrap_or(Time::NEVER);
-        alarm.min(run).min(give_up).min(token).min(group).min(self.expires().unwrap_or(Time::NEVER)).some()
+        let overrun = self.overrun.first().map_or(Time::NEVER, |(deadline, _)| *deadline);
+        alarm
+            .min(overrun)
+            .min(run)
+            .min(give_up)
+            .min(token)
+            .min(group)
+            .min(self.expires().unwrap_or(Time::NEVER))
+            .some()
     }
 
     /// Lets time pass. Answers the messages that end, oldest first.
@@ -410,18 +426,25 @@ impl Queue {
         &mut self,
         now: Time,
         seats: &BTreeMap<ConsumerId, Seat>,
-        room: &mut u64,
+        notes: &mut WorkNotes,
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
         self.wake_runs(now);
         self.fill(now);
+        self.overrun = self.overrun.split_off(&(Time(now.0.saturating_add(1)), LeaseId(0)));
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
         let mut dying = Vec::new();
         for slot in rung {
             let Message { state, expires, seq, count, .. } = self.entries[slot].message;
             let death = match state {
-                State::Leased { .. } if self.is_overdue(now, slot) => Some(End::Dies(DeathReason::Timeout)),
+                State::Leased { lease, deadline } if self.is_overdue(now, slot) => {
+                    let is_bounded = self.settings.max_active > 0 && deadline != Time::NEVER;
+                    if is_bounded && deadline > now && self.entries[slot].holder().is_none() {
+                        self.overrun.insert((deadline, lease));
+                    }
+                    Some(End::Dies(DeathReason::Timeout))
+                }
                 State::Leased { lease, .. } => {
                     if let Some(consumer) = self.entries[slot].holder() {
                         let receipt = Receipt { queue: self.id, seq, lease };
@@ -429,7 +452,7 @@ impl Queue {
                         step.effects.push(Effect::TimedOut { consumer, session, receipt });
                         self.roster.stop(consumer);
                     }
-                    self.put_back(now, slot, &LeaseEnd::of(PutBack::Expired), room, step)
+                    self.put_back(now, slot, &LeaseEnd::of(PutBack::Expired), notes, step)
                 }
                 _ if expires <= now => self.expire(slot, step),
                 State::Delayed { .. } => {
@@ -491,7 +514,7 @@ impl Queue {
         now: Time,
         consumer: ConsumerId,
         most: usize,
-        room: &mut u64,
+        notes: &mut WorkNotes,
         step: &mut Step,
     ) -> (usize, Vec<(Seq, End)>) {
         let held = self.roster.get(consumer).map(|taker| taker.kind.held()).unwrap_or_default();
@@ -499,7 +522,7 @@ impl Queue {
         let (count, mut dying) = (held.len(), Vec::new());
         for slot in held {
             let seq = self.entries[slot].message.seq;
-            let death = self.put_back(now, slot, &LeaseEnd::of(PutBack::Lost), room, step);
+            let death = self.put_back(now, slot, &LeaseEnd::of(PutBack::Lost), notes, step);
             dying.extend(death.map(|end| (seq, end)));
         }
         (count, dying)

@@ -4,7 +4,7 @@ import { Empty, Facts, Holder, ProblemBox, Segments, Title, When } from './commo
 import { ask } from './dialog.js';
 import { count, duration, exact, plural } from './format.js';
 import { classes, html, useState } from './lib.js';
-import { Output, PastAttempts } from './message.js';
+import { Output, PastAttempts, attemptText } from './message.js';
 import { priorities } from './priority.js';
 import { attempt } from './queue-actions.js';
 import { go, href, setQuery } from './route.js';
@@ -55,7 +55,7 @@ overtake work executions --slots 4 -- sh</pre><p>Another queue that has a histor
                 <td>${row.priority}</td><td>${row.user_id ?? html`<span class="muted">–</span>`}</td><td class="nowrap"><${When} at=${row.queued_at} /></td>
                 <td class="number"><${Span} from=${row.queued_at} to=${row.started_at ?? row.finished_at} /></td>
                 <td class="number">${row.started_at ? html`<${Span} from=${row.started_at} to=${row.finished_at} />` : '–'}</td>
-                <td class="number">${row.attempts}</td></tr>`)}
+                <td class="number" title=${row.last_attempt ? attemptText(row.last_attempt) : ''}>${row.attempts}</td></tr>`)}
             </tbody></table></div>`}
             <div class="below"><span>${list.data?.total !== undefined ? `${count(list.data.total)} in all` : ''}</span><span class="actions">${skip > 0 && html`<button class="small" onClick=${() => setQuery({ skip: Math.max(0, skip - PAGE) || '' })}>Newer</button>`}${rows.length === PAGE && html`<button class="small" onClick=${() => setQuery({ skip: skip + PAGE })}>Older</button>`}</span></div>
           </section>
@@ -108,7 +108,7 @@ function One({ id, query, reload, tail }) {
       one.key && ['Key', one.key],
       one.exit_code !== undefined && one.exit_code !== null && ['Exit code', one.exit_code],
       one.error && ['Error', one.error],
-    ]} /></section><${PastAttempts} of=${one.past_attempts} /></section>`;
+    ]} /></section><${PastAttempts} of=${one.past_attempts} forgotten=${one.forgotten_attempts} /></section>`;
 }
 
 async function reprioritise(query, one, done) {

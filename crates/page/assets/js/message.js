@@ -192,12 +192,19 @@ export function RecordOf({ record }) {
     ${record.output && html`<${Output} title="Output" text=${record.output} />`}`;
 }
 
+// How an attempt ended, in words. The error `exit 3` says no more than the exit code.
+export function attemptText(one) {
+  const code = one.exit_code !== undefined && `exit code ${one.exit_code}`;
+  return [one.ending.replaceAll('_', ' '), code, one.error !== `exit ${one.exit_code}` && one.error].filter(Boolean).join(', ');
+}
+
 // The attempts that did not end the work, the last first.
-export function PastAttempts({ of }) {
-  if (!of?.length) return null;
-  return html`<section><h3>Earlier attempts</h3><ul class="story">${[...of].reverse().map((one) => html`<li class="bad">
-    <span>${[one.ending, one.exit_code !== undefined && `exit code ${one.exit_code}`, one.error].filter(Boolean).join(', ')}</span><${When} at=${one.finished_at} />
-    ${one.output && html`<pre class="output" tabindex="0">${one.output}</pre>`}</li>`)}</ul></section>`;
+export function PastAttempts({ of, forgotten }) {
+  if (!of?.length && !forgotten) return null;
+  return html`<section><h3>Earlier attempts</h3><ul class="story">${[...of ?? []].reverse().map((one) => html`<li class="bad">
+    <span>${attemptText(one)}</span><${When} at=${one.finished_at} />
+    ${one.output && html`<pre class="output" tabindex="0">${one.output}</pre>`}</li>`)}</ul>
+    ${forgotten > 0 && html`<p class="muted">${forgotten} older ${forgotten === 1 ? 'attempt is' : 'attempts are'} not kept.</p>`}</section>`;
 }
 
 // Which trace it belongs to (W3C Trace Context).

@@ -67,7 +67,13 @@ fn work() -> impl Strategy<Value = Work> {
 }
 
 fn endings() -> impl Strategy<Value = Ending> {
-    prop_oneof![Just(Ending::Completed), Just(Ending::Failed), Just(Ending::Timeout), Just(Ending::Cancelled)]
+    prop_oneof![
+        Just(Ending::Completed),
+        Just(Ending::Failed),
+        Just(Ending::Timeout),
+        Just(Ending::Cancelled),
+        Just(Ending::LeaseExpired)
+    ]
 }
 
 fn report() -> impl Strategy<Value = Report> {

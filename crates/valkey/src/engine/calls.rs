@@ -31,7 +31,11 @@ impl House {
         if self.is_down() {
             return Err(self.unavailable());
         }
+        let withdraws = request.withdraws();
         let answer = self.answer(asker, request).await;
+        if withdraws {
+            self.withdrawals.send_modify(|count| *count += 1);
+        }
         // Whoever asked finds where it is what left its queue with it.
         self.carry_all().await;
         answer
@@ -54,7 +58,8 @@ impl House {
                 if output.len() > overtake_lane::REPORT_BYTES_MAX {
                     return Err(Refusal::ReportTooLarge.into());
                 }
-                let extended = self.extend(asker, vec![receipt], visibility_ms).await?;
+                let reported = Some(Arc::clone(&output));
+                let extended = self.extend(asker, vec![receipt], visibility_ms, reported).await?;
                 if extended[..] == [Ok(())] {
                     self.floor().progress(receipt, self.now(), output);
                 }
@@ -116,7 +121,7 @@ impl House {
                 self.finish(asker, receipt, outcome, *report).await
             }
             Command::Extend { receipts, visibility_ms } => {
-                self.extend(asker, receipts, visibility_ms).await.map(Answer::Each)
+                self.extend(asker, receipts, visibility_ms, None).await.map(Answer::Each)
             }
             Command::Purge { queue, status, expect } => {
                 if let Some(expect) = expect {
@@ -302,6 +307,7 @@ impl House {
         asker: Asker,
         receipts: Vec<Receipt>,
         visibility_ms: u64,
+        output: Option<Arc<str>>,
     ) -> Result<Vec<Result<(), Refusal>>, Failure> {
         let mut results = Vec::with_capacity(receipts.len());
         for receipt in receipts {
@@ -313,11 +319,12 @@ impl House {
                 results.push(Err(Refusal::StaleReceipt));
                 continue;
             };
-            if self.floor().is_held(&receipt) {
+            if output.is_none() && self.floor().is_held(&receipt) {
                 results.push(Ok(()));
                 continue;
             }
-            let extend = Extend { term_ms: visibility_ms, leases: vec![(seq, receipt.lease)] };
+            let output = output.clone();
+            let extend = Extend { term_ms: visibility_ms, output, leases: vec![(seq, receipt.lease)] };
             let extended = hosted.ask(place, &extend).await?;
             results.push(match extended.first() {
                 Some(Extended::Longer) => Ok(()),

@@ -175,6 +175,8 @@ struct House {
     /// When the last message came that was published here, µs since 1970.
     came: AtomicU64,
     down: watch::Sender<Option<Arc<str>>>,
+    /// How many requests were done here that may have taken leased messages from their holders.
+    withdrawals: watch::Sender<u64>,
     keepers: Mutex<Vec<AbortHandle>>,
 }
 
@@ -217,6 +219,7 @@ impl ClusterEngine {
             transactions: AtomicU64::new(0),
             came: AtomicU64::new(0),
             down,
+            withdrawals: watch::Sender::new(0),
             keepers: Mutex::default(),
             options,
         });
@@ -479,6 +482,10 @@ impl Responder for ClusterEngine {
 
     fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
         Some(self.house.definitions.metadata_versions())
+    }
+
+    fn withdrawn(&self) -> watch::Receiver<u64> {
+        self.house.withdrawals.subscribe()
     }
 
     fn is_well(&self) -> Health {

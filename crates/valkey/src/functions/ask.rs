@@ -1,5 +1,7 @@
 //! What a place may be asked, as functions and their arguments.
 
+use std::sync::Arc;
+
 use overtake_lane::{LeaseId, Original, Outcome, Report, Seq, Status};
 
 use super::parts::Admission;
@@ -296,17 +298,18 @@ impl Asked for Finish {
         let (how, delay_ms) = how_words(self.outcome);
         arguments.extend([how.into(), maybe(delay_ms)]);
         add_leases(arguments, &[self.lease]);
-        let said = |text: &Option<Box<str>>| text.as_ref().map(|text| format!("={text}")).unwrap_or_default();
-        arguments.extend([
-            maybe(self.report.exit_code),
-            said(&self.report.error).into(),
-            said(&self.report.output).into(),
-        ]);
+        let Report { exit_code, error, output } = &self.report;
+        arguments.extend([maybe(*exit_code), said(error.as_deref()), said(output.as_deref())]);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
+}
+
+/// A text behind `=`, or nothing where there is none.
+fn said(text: Option<&str>) -> Vec<u8> {
+    text.map(|text| format!("={text}")).unwrap_or_default().into()
 }
 
 /// What became of a lease that was to last longer.
@@ -325,6 +328,8 @@ pub enum Extended {
 pub struct Extend {
     /// So long, ms; 0: no end.
     pub term_ms: u64,
+    /// The end of what the work has printed so far; `None`: as it was reported before.
+    pub output: Option<Arc<str>>,
     /// Which.
     pub leases: Vec<(Seq, LeaseId)>,
 }
@@ -335,6 +340,7 @@ impl Asked for Extend {
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.push(text(self.term_ms));
+        arguments.push(said(self.output.as_deref()));
         add_leases(arguments, &self.leases);
     }
 

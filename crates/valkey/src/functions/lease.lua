@@ -234,23 +234,24 @@ local function leased(p, seq, number)
   return nil
 end
 
--- Lengthens leases from now, each for itself. Arguments: how long in ms (0: no end), then the sequence and the number of each. Answers for each 1, 0 where it does
--- not hold any more, or 2 where the message is wanted back.
+-- Lengthens leases from now, each for itself. Arguments: how long in ms (0: no end), what the work has printed so far as `=` and the text (or empty: as it was), then the sequence and
+-- the number of each. Answers for each 1, 0 where it does not hold any more, or 2 where the message is wanted back.
 local function extend(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
   local ms, what = tonumber(args[4]), {}
-  for at = 5, #args, 2 do
+  for at = 6, #args, 2 do
     local key, m = leased(p, tonumber(args[at]), tonumber(args[at + 1]))
     if not key then
       what[#what + 1] = 0
-    elseif m[HOLDER] then
+    elseif m[HOLDER] and args[5] == '' then
       what[#what + 1] = 1
-    elseif m[WORK] and m[WORK][3] then
+    elseif m[WORK] and m[WORK][3] and not m[HOLDER] then
       what[#what + 1] = 2
     else
       detach(p, key, m)
-      m[AT] = ms > 0 and p.now + ms or NEVER
+      if not m[HOLDER] then m[AT] = ms > 0 and p.now + ms or NEVER end
+      if args[5] ~= '' then RECORDS.progress(m, string.sub(args[5], 2)) end
       attach(p, key, m)
       what[#what + 1] = 1
     end

@@ -48,6 +48,7 @@ local function lay_out(p, key, m, deaths)
   forget_value(p, key, m)
   detach(p, key, m)
   m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED], m[PREPARED] = DEAD, NEVER, 0, false, false, false, false
+  RECORDS.progress(m, false)
   if deaths then m[DEATHS] = deaths end
   attach(p, key, m)
 end
@@ -105,6 +106,7 @@ end
 local function wait(p, key, m, due)
   detach(p, key, m)
   m[HOLDER], m[WORK], m[LEASE], m[PREPARED] = false, false, 0, false
+  RECORDS.progress(m, false)
   m[STATE], m[AT] = due and DELAYED or READY, due or NEVER
   attach(p, key, m)
 end

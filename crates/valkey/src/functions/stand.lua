@@ -132,6 +132,7 @@ local function leave(p, key, m, why, record, list)
   take_out(p, key, m)
   p.contents[key], p.emptied[key] = content, nil
   m[STATE], m[AT], m[LEASE], m[HOLDER], m[WORK], m[OUTDATED], m[PREPARED] = DEAD, NEVER, 0, false, false, false, false
+  m[ATTEMPTS], m[PROGRESS] = m[ATTEMPTS] or false, false
   list[#list + 1] = { key, m, why, p.now, record or false }
 end
 

@@ -408,7 +408,8 @@ fn read_attempts(part: Part<'_>) -> Result<Attempts, Malformed> {
 }
 
 fn read_ending(part: &Part<'_>) -> Result<Ending, Malformed> {
-    let endings = [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled];
+    let endings =
+        [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled, Ending::LeaseExpired];
     let word = part.text()?;
     endings.into_iter().find(|ending| ending.word() == word).ok_or(Malformed)
 }

@@ -1,5 +1,7 @@
 //! Random histories of one queue.
 
+use std::sync::Arc;
+
 use overtake_lane::{
     Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Origin,
     Outcome, Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings,
@@ -32,7 +34,7 @@ enum Op {
     Finish(Index, Outcome, Report),
     PurgeBeside(&'static str, Option<Status>),
     EndSession,
-    Extend(Index, u64),
+    Extend(Index, u64, Option<String>),
     Reprioritise(Chosen, i64),
     Remove(Chosen),
     Cancel(Chosen),
@@ -141,7 +143,8 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
         3 => (any::<Index>(), outcome(), report()).prop_map(|(which, how, report)| Op::Finish(which, how, report)),
         1 => (prop::sample::select(vec![DEAD, PAST]), status()).prop_map(|(queue, status)| Op::PurgeBeside(queue, status)),
         1 => Just(Op::EndSession),
-        2 => (any::<Index>(), ms()).prop_map(|(which, ms)| Op::Extend(which, ms)),
+        2 => (any::<Index>(), ms(), prop::option::of("[aé]{0,4}"))
+            .prop_map(|(which, ms, output)| Op::Extend(which, ms, output)),
         3 => (chosen(), PRIORITIES).prop_map(|(which, priority)| Op::Reprioritise(which, priority)),
         2 => chosen().prop_map(Op::Remove),
         2 => chosen().prop_map(Op::Cancel),
@@ -407,10 +410,11 @@ fn act(twin: &mut Twin, op: &Op) {
         }
         Op::PurgeBeside(queue, status) => twin.purge_beside(queue, *status),
         Op::EndSession => twin.end_session(),
-        Op::Extend(index, ms) => {
+        Op::Extend(index, ms, output) => {
             if !twin.leases.is_empty() {
                 let len = twin.leases.len();
-                twin.extend(twin.leases[len - 1 - index.index(len.min(6))], *ms);
+                let output = output.as_deref().map(Arc::from);
+                twin.extend(twin.leases[len - 1 - index.index(len.min(6))], *ms, output);
             }
         }
         Op::Reprioritise(which, priority) => {

@@ -1,5 +1,7 @@
 //! A place and a broker with one queue: each is asked the same, and both must do the same.
 
+use std::sync::Arc;
+
 use overtake_lane::{
     Address, ApplyTo, Asker, Broker, Command, ConsumerId, Definition, Effect, Given, LaneChoice, LeaseId,
     LeaseTerm, Message, Options, Order, Outcome, Pattern, Place, Policy, PolicyKind, Priority, Publish,
@@ -417,8 +419,9 @@ impl Twin {
         self.broker(Command::EndSession { session: SESSION }).0.expect("ended");
     }
 
-    pub(crate) fn extend(&mut self, lease: Lease, term_ms: u64) {
-        let told = self.call(&Extend { term_ms, leases: vec![(lease.receipt.seq, lease.number)] }, None);
+    pub(crate) fn extend(&mut self, lease: Lease, term_ms: u64, output: Option<Arc<str>>) {
+        let leases = vec![(lease.receipt.seq, lease.number)];
+        let told = self.call(&Extend { term_ms, output: output.clone(), leases }, None);
         let (reply, _) =
             self.broker(Command::Extend { receipts: vec![lease.receipt], visibility_ms: term_ms });
         let Ok(Reply::Each(results)) = reply else { panic!("extended: {reply:?}") };
@@ -428,6 +431,9 @@ impl Twin {
             Err(_) => Extended::Over,
         };
         assert_eq!(told, [expected]);
+        if let Some(output) = output.filter(|_| results[0].is_ok()) {
+            self.broker.note_progress(lease.receipt, output);
+        }
     }
 
     fn count(&mut self, told: Result<u64, Declined>, command: Command) {

@@ -690,12 +690,12 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "pause" -d 'From now on none begins; what runs goes on'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "resume" -d 'Let executions begin again'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -f -a "limit" -d 'Say how many may run at once. What runs already goes on'
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l max-concurrent -d 'Most executions that run at once; 0: as many as workers take' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history -d 'Forget what has been finished for so long: 24h, 7d; 0: never' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history-count -d 'Remember at most so many of them; 0: no limit' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l attempts -d 'Begin one that fails at most so often; 0: no limit' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l backoff -d 'Wait so long before the second attempt, and twice as long before each further one, up to a minute' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l run-timeout -d 'End one that runs for longer; 0: none' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l max-concurrent -d 'Most executions that run at once; 0: as many as workers take. [default: 10]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history -d 'Forget what has been finished for so long: 24h, 7d; 0: never. [default: 24h]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l history-count -d 'Remember at most so many of them; 0: no limit. [default: 10000]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l attempts -d 'Begin one that fails at most so often; 0: no limit. [default: 3]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l backoff -d 'Wait so long before the second attempt, and twice as long before each further one, up to a minute. [default: 1s]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l run-timeout -d 'End one that runs for longer; 0: none. [default: 0]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l queue -d 'The queue' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from create" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
