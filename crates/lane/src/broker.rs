@@ -281,7 +281,7 @@ impl Broker {
     /// Ends a lease, if it holds.
     ///
     /// # Errors
-    /// [`Refusal::StaleReceipt`]. If the message was taken from its holder meanwhile, its place in the window or its slot is free now.
+    /// [`Refusal::StaleReceipt`]. If the message was taken from its consumer meanwhile, its place in the window is free now.
     pub(crate) fn settle_receipt(
         &mut self,
         receipt: &Receipt,
@@ -296,7 +296,7 @@ impl Broker {
                 let vhost = self.asking.vhost;
                 let queue = self.queues.get_mut(&receipt.queue).filter(|queue| queue.vhost == vhost);
                 if let Some(queue) = queue {
-                    queue.answered(receipt.lease);
+                    queue.roster.answered(receipt.lease);
                 }
             }
         }

@@ -454,7 +454,7 @@ impl Book {
         let Some(hold) = self.holds.get(&(queue, seq)).cloned() else { return };
         let stays =
             |id: &ConsumerId| self.takers.get(id).is_some_and(|taker| taker.stays() && !taker.only_holds);
-        let consumer = hold.consumer.filter(stays).filter(|_| self.withdraws && hold.work_ends > now);
+        let consumer = hold.consumer.filter(stays).filter(|_| self.withdraws || hold.work_ends <= now);
         self.end(queue, seq);
         let taker = consumer.and_then(|consumer| self.takers.get_mut(&consumer));
         if let (Some(consumer), Some(window)) = (consumer, taker.and_then(|taker| taker.window.as_mut())) {

@@ -68,8 +68,7 @@ impl Queue {
 
     /// The rank to take from, of those that are `wanted`.
     fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<usize> {
-        let active = self.leased + self.overrun.len() as u64;
-        let is_full = self.settings.max_active > 0 && active >= u64::from(self.settings.max_active);
+        let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
         let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
         if is_full || is_early || self.settings.paused {
             return None;
@@ -275,12 +274,6 @@ impl Queue {
         }
     }
 
-    /// A holder settles a lease that is over: it works on the message no more.
-    pub(crate) fn answered(&mut self, lease: LeaseId) {
-        self.roster.answered(lease);
-        self.overrun.retain(|(_, overrun)| *overrun != lease);
-    }
-
     /// Lengthens a pull's lease. One of a consumer that stays has no end of its own.
     ///
     /// # Errors
@@ -410,15 +403,7 @@ impl Queue {
         let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
         let token = self.bucket.as_ref().and_then(Bucket::next).unwrap_or(Time::NEVER);
         let group = self.groups.as_ref().and_then(|groups| groups.next()).unwrap_or(Time::NEVER);
-        let overrun = self.overrun.first().map_or(Time::NEVER, |(deadline, _)| *deadline);
-        alarm
-            .min(overrun)
-            .min(run)
-            .min(give_up)
-            .min(token)
-            .min(group)
-            .min(self.expires().unwrap_or(Time::NEVER))
-            .some()
+        alarm.min(run).min(give_up).min(token).min(group).min(self.expires().unwrap_or(Time::NEVER)).some()
     }
 
     /// Lets time pass. Answers the messages that end, oldest first.
@@ -431,20 +416,13 @@ impl Queue {
     ) -> Vec<(Seq, End)> {
         self.wake_runs(now);
         self.fill(now);
-        self.overrun = self.overrun.split_off(&(Time(now.0.saturating_add(1)), LeaseId(0)));
         let mut rung = self.alarms.ring(&mut self.entries, now);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
         let mut dying = Vec::new();
         for slot in rung {
             let Message { state, expires, seq, count, .. } = self.entries[slot].message;
             let death = match state {
-                State::Leased { lease, deadline } if self.is_overdue(now, slot) => {
-                    let is_bounded = self.settings.max_active > 0 && deadline != Time::NEVER;
-                    if is_bounded && deadline > now && self.entries[slot].holder().is_none() {
-                        self.overrun.insert((deadline, lease));
-                    }
-                    Some(End::Dies(DeathReason::Timeout))
-                }
+                State::Leased { .. } if self.is_overdue(now, slot) => Some(End::Dies(DeathReason::Timeout)),
                 State::Leased { lease, .. } => {
                     if let Some(consumer) = self.entries[slot].holder() {
                         let receipt = Receipt { queue: self.id, seq, lease };

@@ -20,7 +20,7 @@ use crate::broker::Totals;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::groups::{Groups, Terms};
 use crate::identity::Identity;
-use crate::ids::{ConsumerId, LeaseId, QueueId, Seq, SessionId, Time, VhostId};
+use crate::ids::{ConsumerId, QueueId, Seq, SessionId, Time, VhostId};
 use crate::index::{SeqIndex, TextIndex};
 use crate::lane::Lanes;
 use crate::message::{Message, State, Status, seq_of_public_id};
@@ -120,9 +120,6 @@ pub(crate) struct Queue {
     waiting: u64,
     waiting_bytes: u64,
     leased: u64,
-    /// Leases of pulls whose work took too long, each with its deadline. The holder may still be at work, so each takes a slot of
-    /// `max_active` until its holder settles or its deadline is over. Not durable.
-    overrun: BTreeSet<(Time, LeaseId)>,
     seed: u64,
     /// Messages that wait in runs.
     pub(crate) spilled: u64,
@@ -188,7 +185,6 @@ impl Queue {
             waiting: 0,
             waiting_bytes: 0,
             leased: 0,
-            overrun: BTreeSet::new(),
             spilled: 0,
             spilled_to: Seq(0),
             noted: Totals::default(),

@@ -71,11 +71,6 @@ fn what_takes_too_long_is_over() {
         ],
     );
     check(
-        r#""history":"h","run_timeout_ms":100,"max_active":1"#,
-        "declare h · publish a b c d · lease for=60 · +50ms · extend a for=80 · +50ms · in h · left · in q · lease · nack a · lease for=500 · +100ms · lease · +399ms · lease · +1ms · lease for=0 · +100ms · lease",
-        expect!["made · a · ready a · nothing · no: stale-receipt · b · nothing · nothing · c · d"],
-    );
-    check(
         r#""run_timeout_ms":100"#,
         "publish a b · consume w window=1 · +100ms · left · ack a · left",
         expect!["w:a · ready b, dead a · no: stale-receipt · w:b · leased b, dead a"],
