@@ -182,9 +182,9 @@ pub(crate) struct AttemptOut {
 impl std::fmt::Display for AttemptOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.error, self.exit_code) {
-            (Some(error), _) => f.write_str(error),
-            (None, Some(code)) => write!(f, "exit code {code}"),
-            (None, None) => f.write_str(self.ending.word()),
+            (Some(error), _) if !error.is_empty() => f.write_str(error),
+            (_, Some(code)) => write!(f, "exit code {code}"),
+            (_, None) => f.write_str(self.ending.word()),
         }
     }
 }

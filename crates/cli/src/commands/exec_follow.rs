@@ -46,7 +46,7 @@ fn end(id: &str, execution: &Value, session: &Session) -> Ended {
     if status == "completed" {
         return Ok(Exit::Done);
     }
-    let error = execution["error"].as_str().filter(|error| *error != status);
+    let error = execution["error"].as_str().filter(|error| !error.is_empty() && *error != status);
     let why = error.map_or_else(String::new, |error| format!(": {}", one_line(error, usize::MAX)));
     Err(Failure::new(Exit::Error, format!("{id} ended as {status}{why}")))
 }

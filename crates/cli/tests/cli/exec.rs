@@ -136,6 +136,8 @@ fn older_attempts_are_counted_and_an_empty_error_is_not_shown() {
     assert!(said.contains("  3 older attempts are not kept\n  earlier attempt, ended"), "{said}");
     assert!(said.ends_with(": failed, exit code -3\n"), "{said}");
     assert_eq!(said.matches("earlier attempt,").count(), 8, "{said}");
+    let refused = story.exec(&["retry", "bad"]);
+    assert!(refused.stderr.contains("`bad` failed (exit code -3) and is tried again"), "{}", refused.stderr);
 }
 
 /// What is said of several is done to each, also when one fails; the exit code is that of the first failure.

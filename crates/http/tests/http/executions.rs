@@ -214,6 +214,11 @@ async fn each_attempt_is_shown() {
     assert!(refused.text.contains("`a` failed (exit 2) and is tried again at 2"), "{}", refused.text);
     let page = works.get("").await.expect(200).json;
     assert_eq!(page["executions"][0]["past_attempts"], Value::Null, "a page of many does not say it");
+    let last = &page["executions"][0]["last_attempt"];
+    assert_eq!(
+        (&last["exit_code"], &last["error"], &last["output"]),
+        (&json!(2), &json!("exit 2"), &Value::Null)
+    );
     let message = works.0.get("/v1/queues/executions/messages/a").await.expect(200).json;
     assert_eq!(codes(&message), [1, 2]);
 
