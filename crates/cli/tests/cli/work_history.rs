@@ -66,26 +66,6 @@ fn a_program_that_runs_for_too_long_is_ended_and_its_message_is_over() {
     assert_eq!((&record["ending"], &record["error"]), (&json!("timeout"), &json!("ran too long")));
 }
 
-/// A program that takes its time to end keeps its slot, although its message is over.
-#[test]
-fn the_slot_of_a_program_that_ran_for_too_long_is_free_when_it_has_ended() {
-    let story = story(json!({ "run_timeout_ms": 300, "max_active": 1 }));
-    let (trapped, go) = (story.fifo("trapped"), story.fifo("go"));
-    story.publish(json!([{ "id": "a", "body": "" }, { "id": "b", "body": "" }]));
-    let trap = "trap 'echo trapped > trapped; read line < go; exit' TERM";
-    let script = format!("test $OVERTAKE_ID = b && exit; {trap}; sleep 1000 & wait");
-    let mut worker = story.work(&["--slots", "2"], &script);
-    worker.await_line("started  a");
-    assert_eq!(trapped.read(), "trapped");
-    assert_eq!(record(&story, "a")["ending"], "timeout");
-    let waiting = ask(&story.broker.url, "GET", "/v1/queues/jobs/messages/b", &Value::Null);
-    assert_eq!(waiting.expect(200)["status"], "ready");
-    go.open();
-    worker.await_line("timeout  a");
-    worker.await_line("done     b");
-    end(worker);
-}
-
 #[test]
 fn somebody_may_follow_what_works_and_ask_who_does() {
     let story = story(json!({}));
