@@ -29,13 +29,10 @@ mod worker_name;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Cli;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         // There is nothing to ask about `--json` but the words as they stand.
         Err(wrong) if wrong.use_stderr() && std::env::args_os().any(|word| word == "--json") => {

@@ -21,16 +21,16 @@ Examples:
   overtake exec create --queue renders --run-timeout 10m --attempts 1")]
 pub(crate) struct CreateArgs {
     /// Most executions that run at once; 0: as many as workers take.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = words::whole(0_u32..=u32::MAX))]
     max_concurrent: u32,
     /// Forget what has been finished for so long: 24h, 7d; 0: never.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = words::duration_ms)]
     history: u64,
     /// Remember at most so many of them; 0: no limit.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = words::whole(0_u64..))]
     history_count: u64,
     /// Begin one that fails at most so often; 0: no limit.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = words::whole(0_u32..=u32::MAX))]
     attempts: u32,
     /// Wait so long before the second attempt, and twice as long before each further one, up to a minute.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = words::duration_ms)]
