@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use crate::audit::Deed;
 use crate::gate::Gate;
 use crate::identity::{Denied, Identity};
+use crate::import::checked_import;
 use crate::right::Tag;
 
 /// The engine as one user may use it, in one virtual host.
@@ -158,9 +159,10 @@ impl Desk {
         import_priority: Option<&Given>,
     ) -> Done<Declared> {
         self.must(&(name, &settings))?;
+        let import = checked_import(import_priority, &settings)?;
         let there = self.engine.queue(name).await.ok();
         if let Some(there) = &there {
-            self.import(name, &there.settings, &settings, import_priority).await?;
+            self.import(name, &there.settings, &settings, import).await?;
         }
         let before = there.map(|queue| json!(queue.settings));
         let after = json!(settings);
@@ -186,10 +188,11 @@ impl Desk {
             let there = self.engine.queue(name).await.map_err(NotDone::from)?;
             let settings = change(&there.settings)?;
             self.must(&(name, &settings)).map_err(NotDone::from)?;
+            let import = checked_import(import_priority, &settings).map_err(NotDone::from)?;
             if settings == there.settings {
                 return Ok(());
             }
-            self.import(name, &there.settings, &settings, import_priority).await?;
+            self.import(name, &there.settings, &settings, import).await?;
             let (before, after) = (json!(there.settings), json!(settings));
             let existing = Existing::From(Box::new(there.settings));
             let declare = DeclareQueue { settings, identity: there.identity, existing };

@@ -37,6 +37,21 @@ fn without_priority() -> Filter {
     Filter { without_priority: true, ..Filter::default() }
 }
 
+/// The priority that a change of settings gives to messages that wait without one, once the scheme `after` the change knows it, or `None` where
+/// the change says none. It is checked whether or not there are such messages: a word that means nothing would be found out with the first.
+///
+/// # Errors
+/// [`Refusal::PriorityUnknown`] and [`Refusal::PriorityOutOfRange`].
+pub(crate) fn checked_import(priority: Option<&Given>, after: &Settings) -> Result<Option<Given>, Failure> {
+    let priority = match priority {
+        None => return Ok(None),
+        Some(word) if *word == Given::from(MOST_URGENT) => after.scheme.of_route(Some(0)),
+        Some(priority) => priority.clone(),
+    };
+    after.scheme.map(&priority)?;
+    Ok(Some(priority))
+}
+
 impl Desk {
     /// Before the settings of a queue change: gives messages that wait without a priority this one, if they need one. Read and write.
     pub(crate) async fn import(
@@ -44,7 +59,7 @@ impl Desk {
         queue: &str,
         before: &Settings,
         after: &Settings,
-        priority: Option<&Given>,
+        priority: Option<Given>,
     ) -> Done<()> {
         let count = waiting_without_priority(&*self.engine, queue, before, after).await?;
         if count == 0 {
@@ -53,8 +68,6 @@ impl Desk {
         let Some(priority) = priority else {
             return Err(Failure::from(Refusal::ImportPriorityMissing { count }).into());
         };
-        let is_most = *priority == Given::from(MOST_URGENT);
-        let priority = if is_most { after.scheme.of_route(Some(0)) } else { priority.clone() };
         self.reprioritise(queue, Select::Matching(without_priority()), priority).await.map(drop)
     }
 }

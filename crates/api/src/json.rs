@@ -7,10 +7,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use http::StatusCode;
-use overtake_redact::reason;
+use overtake_redact::{UniqueKeys, reason};
 use overtake_routes::nearest::did_you_mean;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::error::Category;
 
 use crate::problem::{At, Problem};
@@ -18,10 +19,62 @@ use crate::problem::{At, Problem};
 /// Decodes a JSON object.
 ///
 /// # Errors
-/// 400 with line and column for bytes that are not JSON; 422 with the field for JSON that `T` does not accept.
+/// 400 with line and column for bytes that are not JSON; 422 with the field for JSON that `T` does not accept, or in which an object has a
+/// field twice.
 pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
+    read::<UniqueKeys>(json).map_err(|problem| match problem.body().code() {
+        // The place says it better.
+        "json-malformed" => problem.key(""),
+        _ => problem,
+    })?;
+    // The text is JSON, then. Where an enum stands, serde reports a value of another kind as a mistake in the text.
+    read(json).map_err(|problem| match problem.body().code() {
+        "json-malformed" => problem.into_bad_value("expected a text or a table"),
+        _ => problem,
+    })
+}
+
+fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
     let read = serde_json::from_slice(json).map(|Object(meaning)| meaning);
     read.map_err(|first| why_not::<T>(json).unwrap_or_else(|| problem(&first, "")))
+}
+
+/// The value under a key as problems name it, such as `messages[3].priority` or `lanes.hot.max_active`, as a text of one line, or `None` where
+/// `json` has no such value.
+pub fn shown_at(json: &[u8], key: &str) -> Option<String> {
+    let json: Value = serde_json::from_slice(json).ok()?;
+    let mut text = match at(&json, key)? {
+        Value::String(text) => text.escape_debug().to_string(),
+        value => value.to_string(),
+    };
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS_MAX) {
+        text.replace_range(end.., "…");
+    }
+    Some(text)
+}
+
+/// Most characters of a value in a problem.
+const SHOWN_CHARS_MAX: usize = 100;
+
+fn at<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    let key = key.strip_prefix('.').unwrap_or(key);
+    if key.is_empty() {
+        return Some(value);
+    }
+    match value {
+        Value::Object(fields) => {
+            // A name may itself hold a point, as that of a lane may.
+            let rest_of = |name: &str| {
+                key.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
+            fields.iter().find_map(|(name, value)| at(value, rest_of(name)?))
+        }
+        Value::Array(items) => {
+            let (index, rest) = key.strip_prefix('[')?.split_once(']')?;
+            at(items.get(index.parse::<usize>().ok()?)?, rest)
+        }
+        _ => None,
+    }
 }
 
 /// A value that only a JSON object decodes to. A derived `Deserialize` also accepts an array of the fields' values.
@@ -65,7 +118,7 @@ fn problem(error: &serde_json::Error, path: &str) -> Problem {
     match error.classify() {
         Category::Syntax if is_absurd => Problem::bad_value(path, text.to_owned()).at(at),
         Category::Data => wrong_field(text, path).at(at),
-        Category::Syntax | Category::Eof | Category::Io => malformed(text).at(at),
+        Category::Syntax | Category::Eof | Category::Io => malformed(text).key(path).at(at),
     }
 }
 
@@ -129,5 +182,30 @@ fn join(path: &str, field: &str) -> String {
         if path.is_empty() { field.to_owned() } else { path.to_owned() }
     } else {
         format!("{path}.{field}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_by_the_key_of_a_problem() {
+        let json = format!(
+            r#"{{"a":{{"b":[1,{{"c":-2}}]}},"lanes":{{"hot":3,"hot.er":4}},"long":"{}"}}"#,
+            "ü".repeat(200)
+        );
+        let check = |key: &str, expect: Option<&str>| {
+            assert_eq!(shown_at(json.as_bytes(), key).as_deref(), expect, "{key}")
+        };
+        check("a.b[1].c", Some("-2"));
+        check("a.b.c", None);
+        check("lanes.hot", Some("3"));
+        check("lanes.hot.er", Some("4"));
+        check("lanes.cold", None);
+        check("lanes", Some(r#"{"hot":3,"hot.er":4}"#));
+        check("long", Some(&("ü".repeat(100) + "…")));
+        assert_eq!(shown_at(br#"{"a":"x\n"}"#, "a").as_deref(), Some(r"x\n"));
+        assert_eq!(shown_at(b"{", "a"), None);
     }
 }

@@ -77,6 +77,19 @@ impl Params {
         }
     }
 
+    /// Takes the value of a parameter, which is refused when it is empty: a value that was lost on its way must not count as none.
+    ///
+    /// # Errors
+    /// 422 for a parameter that is given twice, or without a value.
+    pub fn take_word(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        let is_there = self.0.iter().any(|(key, _)| key == name);
+        let word = self.take(name)?;
+        match is_there && word.is_none() {
+            true => Err(Problem::bad_value(name, format!("the parameter `{name}` is there without a value"))),
+            false => Ok(word),
+        }
+    }
+
     /// Takes a parameter that is `true` or `false`; a missing one is false.
     ///
     /// # Errors

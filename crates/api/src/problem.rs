@@ -117,10 +117,31 @@ impl Problem {
         problem.detail(format!("{what}: at most {limit} bytes are taken"))
     }
 
+    /// The same place and key, as a value that is not valid.
+    pub(crate) fn into_bad_value(self, detail: &'static str) -> Self {
+        let mut problem = Self::bad_value(self.0.key.unwrap_or_default(), detail);
+        problem.0.at = self.0.at;
+        problem
+    }
+
     /// Replaces the detail: what happened this time.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.0.detail = detail.into();
+        self
+    }
+
+    /// Puts the value that the request gives under the key before the detail: ``"`limit` is `0`: it must be …"``.
+    #[must_use]
+    pub fn with_value(mut self, value: &str) -> Self {
+        let (Some(key), detail) = (&self.0.key, &*self.0.detail) else { return self };
+        if !detail.contains(&format!("`{value}`")) {
+            let why = detail.strip_prefix(&format!("`{key}` ")).unwrap_or(detail);
+            // What kind of value was found need not be said beside the value.
+            let why = why.rsplit_once(", found ").map_or(why, |(why, _)| why);
+            let it = if why.starts_with("must ") { "it " } else { "" };
+            self.0.detail = format!("`{key}` is `{value}`: {it}{why}").into();
+        }
         self
     }
 
@@ -212,6 +233,12 @@ impl ProblemBody {
         self.key.as_deref()
     }
 
+    /// Whether the request has a value that cannot be: 422.
+    #[must_use]
+    pub fn is_unprocessable(&self) -> bool {
+        self.status() == StatusCode::UNPROCESSABLE_ENTITY
+    }
+
     fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -264,6 +291,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::MetadataInvalid
         | Refusal::VhostInvalid
         | Refusal::PolicyInvalid
+        | Refusal::HistoryCircular
         | Refusal::TooManyCopies
         | Refusal::Unroutable => StatusCode::UNPROCESSABLE_ENTITY,
         Refusal::MessageTooLarge | Refusal::TooLargeAtOnce | Refusal::ReportTooLarge => {
@@ -284,6 +312,7 @@ fn key_of(refusal: Refusal) -> Option<&'static str> {
         Refusal::IdInvalid | Refusal::IdPending => Some("id"),
         Refusal::KeyInvalid | Refusal::KeyMissing => Some("key"),
         Refusal::ExchangeDiffers(key) => Some(key),
+        Refusal::HistoryCircular => Some("history"),
         Refusal::WeightInvalid => Some("routing_key"),
         Refusal::CountDiffers { .. } => Some("expect"),
         Refusal::ImportPriorityMissing { .. } => Some("import_priority"),

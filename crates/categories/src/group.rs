@@ -2,7 +2,7 @@
 
 use overtake_lane::{Backoff, PriorityLanes, Scheme, Settings};
 use overtake_redact::reason;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Between a category and a group in the name of the queue.
 const AT: char = '@';
@@ -53,6 +53,11 @@ pub(crate) fn settings_of(
         if OF_THE_SERVER.contains(&key.as_str()) {
             let why = "is the server's for all groups: see `server.priority_lanes` in its configuration";
             return Err((key, why.to_owned()));
+        }
+        if let Err(error) = serde_json::from_value::<Settings>(json!({ &*key: value })) {
+            let why = reason(&error.to_string());
+            // The message about a key that is not known names it.
+            return Err(if why.starts_with("unknown field") { (String::new(), why) } else { (key, why) });
         }
         all.insert(key, value);
     }

@@ -1,8 +1,9 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, category, completions, config, connector, consume, definitions, dlq, doctor, drain,
@@ -141,11 +142,29 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
+/// Reads a command line.
+///
+/// # Errors
+/// What is wrong with it, or the help that it asks for.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = with_negative_numbers(Cli::command()).try_get_matches_from(words)?;
+    Cli::from_arg_matches_mut(&mut matches)
+}
+
+/// The command with arguments that take `-1` as a value, which is refused as one then, and not as an argument that nobody knows.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let may = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
+    let command = command
+        .mut_args(|argument| if may(&argument) { argument.allow_negative_numbers(true) } else { argument });
+    command.mut_subcommands(with_negative_numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::{Command, CommandFactory};
+    use clap::Command;
+    use clap::error::{ContextKind, ErrorKind};
 
     use super::*;
 
@@ -168,5 +187,54 @@ mod tests {
         let mut found = Vec::new();
         check(&cli, "overtake", &globals, &mut found);
         assert_eq!(found, Vec::<String>::new());
+    }
+
+    /// Gives every option of every command a value that it cannot have.
+    fn misuse(command: &Command, words: &[&str], found: &mut Vec<String>) {
+        for command in command.get_subcommands() {
+            let words = [words, &[command.get_name()]].concat();
+            for argument in command.get_arguments() {
+                // `--switch VALUE` is no value of the switch, which takes `--switch=VALUE`.
+                if argument.is_require_equals_set() {
+                    continue;
+                }
+                let (Some(long), true) = (argument.get_long(), argument.get_action().takes_values()) else {
+                    continue;
+                };
+                for wrong in ["?!", "-7", "99999999999999999999999"] {
+                    let option = format!("--{long}");
+                    let given = [&words[..], &[&*option, wrong]].concat();
+                    let Err(error) = parse(given.iter().map(Into::into)) else { continue };
+                    let said = error.to_string();
+                    let about = |kind| error.get(kind).is_some_and(|said| said.to_string().contains(wrong));
+                    if !about(ContextKind::InvalidValue) && !about(ContextKind::InvalidArg) {
+                        continue;
+                    }
+                    assert_ne!(error.kind(), ErrorKind::UnknownArgument, "{given:?}: {said}");
+                    assert!(said.contains(&format!("'{wrong}' for '--{long}")), "{given:?}: {said}");
+                    for vague in ["invalid digit", "too large to fit", "is not in"] {
+                        assert!(!said.contains(vague), "{given:?}: {said}");
+                    }
+                    found.push(format!("{} --{long}", words[1..].join(" ")));
+                }
+            }
+            misuse(command, &words, found);
+        }
+    }
+
+    #[test]
+    fn a_value_that_an_option_cannot_have_is_named_with_it() {
+        let mut found = Vec::new();
+        misuse(&Cli::command(), &["overtake"], &mut found);
+        for one in [
+            "purge --expect",
+            "publish --ttl",
+            "remove --status",
+            "work --slots",
+            "vhost put --max-queues",
+            "policy set --priority",
+        ] {
+            assert!(found.iter().any(|found| found == one), "{one}: {found:?}");
+        }
     }
 }

@@ -42,6 +42,9 @@ pub(crate) struct FilterArgs {
     /// Only messages of this priority, in the words of the queue's scheme.
     #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true)]
     pub(crate) priority: Option<String>,
+    /// Only messages that were published without a priority.
+    #[arg(long)]
+    pub(crate) without_priority: bool,
     /// Only messages with this key.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
@@ -52,11 +55,16 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     fn is_empty(&self) -> bool {
-        self.status.is_none() && self.priority.is_none() && self.key.is_none() && self.headers.is_empty()
+        let Self { status, priority, without_priority, key, headers } = self;
+        status.is_none() && priority.is_none() && !without_priority && key.is_none() && headers.is_empty()
     }
 
     /// As query parameters.
-    pub(crate) fn query(&self) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// A usage error for a header that is given twice.
+    pub(crate) fn query(&self) -> Result<Vec<(String, String)>, Failure> {
+        words::headers(&self.headers)?;
         let mut pairs = Vec::new();
         let mut put = |name: &str, value: &str| pairs.push((name.to_owned(), value.to_owned()));
         if let Some(status) = self.status {
@@ -65,16 +73,19 @@ impl FilterArgs {
         if let Some(priority) = &self.priority {
             put("priority", priority);
         }
+        if self.without_priority {
+            put("without_priority", "true");
+        }
         if let Some(key) = &self.key {
             put("key", key);
         }
         for (name, value) in &self.headers {
             put(&format!("header.{name}"), value);
         }
-        pairs
+        Ok(pairs)
     }
 
-    fn json(&self) -> Value {
+    fn json(&self) -> Result<Value, Failure> {
         let mut filter = Map::new();
         if let Some(status) = self.status {
             filter.insert("status".into(), status.word().into());
@@ -82,13 +93,16 @@ impl FilterArgs {
         if let Some(priority) = &self.priority {
             filter.insert("priority".into(), words::priority(priority));
         }
+        if self.without_priority {
+            filter.insert("without_priority".into(), true.into());
+        }
         if let Some(key) = &self.key {
             filter.insert("key".into(), key.as_str().into());
         }
         if !self.headers.is_empty() {
-            filter.insert("headers".into(), words::headers(&self.headers));
+            filter.insert("headers".into(), words::headers(&self.headers)?);
         }
-        Value::Object(filter)
+        Ok(Value::Object(filter))
     }
 }
 
@@ -104,7 +118,7 @@ pub(crate) struct Selection {
     #[arg(long, help_heading = "Which messages")]
     all: bool,
     /// Do it only if conditions or --all select exactly so many messages, such as those a look showed before.
-    #[arg(long, value_name = "N", help_heading = "Which messages")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u64..), help_heading = "Which messages")]
     expect: Option<u64>,
 }
 
@@ -132,7 +146,7 @@ impl Selection {
                 "--expect counts what conditions or --all select: leave it out where ids are given",
             )),
             (false, true, false) => Ok(Chosen::Ids(&self.ids)),
-            (true, false, false) => Ok(Chosen::Matching(object(json!({ "filter": self.filter.json() })))),
+            (true, false, false) => Ok(Chosen::Matching(object(json!({ "filter": self.filter.json()? })))),
             (true, true, true) => Ok(Chosen::All(object(json!({ "all": true })))),
             (true, true, false) => Err(Failure::usage("no messages were named")
                 .hint("give ids, or conditions such as --key or --status, or --all")),

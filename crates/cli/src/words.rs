@@ -1,7 +1,16 @@
 //! Words of the command line that mean more than text.
 
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
+
+use overtake_lane::DURATION_MS_MAX;
+use overtake_redact::{UniqueKeys, reason};
 use overtake_server::config::{Millis, Value as _};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+
+use crate::failure::Failure;
 
 /// Shortest time between two polls, ms: a broker has other things to do.
 const INTERVAL_MS_MIN: u64 = 200;
@@ -16,9 +25,37 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
             "`{number}` has no unit: say {number}s for seconds, or {number}ms for milliseconds"
         ));
     }
-    let read = Millis::read(number);
-    read.map(|ms| ms.0)
-        .map_err(|_| format!("`{text}` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d"))
+    match Millis::read(number) {
+        Ok(Millis(ms)) if ms <= DURATION_MS_MAX => Ok(ms),
+        Ok(_) => Err(format!("`{text}` is too long: say at most ten years, 3650d")),
+        Err(_) if is_too_long(number) => Err(format!("`{text}` is too long: say at most ten years, 3650d")),
+        Err(_) => Err(format!("`{text}` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+    }
+}
+
+/// Whether a text is a duration but for having more digits than a number of ms can.
+fn is_too_long(text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    end > 1 && Millis::read(&format!("1{}", &text[end..])).is_ok()
+}
+
+/// A parser of whole numbers within a range, for an argument of clap.
+pub(crate) fn whole<T>(
+    range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display,
+{
+    move |text| {
+        let number = text.parse::<T>().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
+            (Bound::Included(least), Bound::Included(most)) => {
+                format!("it must be a whole number from {least} to {most}")
+            }
+            (Bound::Included(least), _) => format!("it must be a whole number of at least {least}"),
+            _ => "it must be a whole number".to_owned(),
+        })
+    }
 }
 
 /// How long to wait for an answer, ms.
@@ -49,71 +86,158 @@ pub(crate) fn priority(text: &str) -> Value {
 }
 
 /// Headers as JSON says them.
-pub(crate) fn headers(pairs: &[(String, String)]) -> Value {
-    Value::Object(pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
+///
+/// # Errors
+/// A usage error for a header that is given twice.
+pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Value, Failure> {
+    let mut headers = Map::new();
+    for (name, value) in pairs {
+        if let Some(before) = headers.insert(name.clone(), Value::from(value.as_str())) {
+            let before = before.as_str().unwrap_or_default();
+            return Err(Failure::usage(format!("--header {name} is there twice: `{before}` and `{value}`"))
+                .hint("give each header once"));
+        }
+    }
+    Ok(Value::Object(headers))
 }
 
-/// One setting of a queue: `max_active=10`, `ttl=60s`, `backoff.initial=500ms`, `picker={aging_ms=30000}`, `scheme=signed`.
+/// A JSON document of a user, in which no key is there twice.
+///
+/// # Errors
+/// What the parser says.
+pub(crate) fn json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<UniqueKeys>(text)?;
+    serde_json::from_slice(text)
+}
+
+/// Puts settings of a queue, as `KEY=VALUE`, over those in `settings`, such as those of a file.
+///
+/// # Errors
+/// A value that cannot be, or a setting that is given twice: a user who wants one of two values has to say which.
+pub(crate) fn put_settings(
+    settings: &mut Map<String, Value>,
+    pairs: &[(String, String)],
+) -> Result<(), String> {
+    let said = || pairs.iter().map(|(key, text)| (key.as_str(), Some(text.as_str())));
+    put_each(&mut Map::new(), said(), Again::Refused)?;
+    put_each(settings, said(), Again::Replaces)
+}
+
+/// The change of a queue's settings that `KEY=VALUE` say. Nothing after the `=` is null, by which a change says that a setting is to have its
+/// default.
+///
+/// # Errors
+/// As [`put_settings`].
+pub(crate) fn change_of_settings(pairs: &[(String, String)]) -> Result<Map<String, Value>, String> {
+    let mut settings = Map::new();
+    let said =
+        pairs.iter().map(|(key, text)| (key.as_str(), Some(text.as_str()).filter(|text| !text.is_empty())));
+    put_each(&mut settings, said, Again::Refused)?;
+    Ok(settings)
+}
+
+/// What becomes of a setting that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Refused,
+    Replaces,
+}
+
+fn put_each<'a>(
+    settings: &mut Map<String, Value>,
+    said: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+    again: Again,
+) -> Result<(), String> {
+    for (key, text) in said {
+        let before = put(settings, key, text)?;
+        if before.is_some() && again == Again::Refused {
+            let text = text.unwrap_or_default();
+            return Err(format!(
+                "`{key}` is there twice, the second time as `{text}`: give each setting once"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Puts one setting: `max_active=10`, `ttl=60s`, `backoff.initial=500ms`, `picker={aging_ms=30000}`, `scheme=signed`.
 ///
 /// The value is read as TOML; what is no TOML is text. Dots lead into tables. A setting in ms may be said by its name without `_ms` as a
-/// duration, or by its full name as a number or a duration.
-pub(crate) fn put_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
-    put(settings, key, Some(text))
-}
-
-/// As [`put_setting`], but nothing after the `=` is null, by which a change says that a setting is to have its default.
-pub(crate) fn change_setting(settings: &mut Map<String, Value>, key: &str, text: &str) -> Result<(), String> {
-    put(settings, key, Some(text).filter(|text| !text.is_empty()))
-}
-
-fn put(settings: &mut Map<String, Value>, key: &str, text: Option<&str>) -> Result<(), String> {
-    let Some((first, rest)) = key.split_once('.') else {
-        let is_duration = |name: &&&str| ms_of(name) == key || **name == key;
-        let (key, value) = match (DURATIONS.iter().find(is_duration), text) {
-            (Some(name), Some(text)) => (ms_of(name), duration(key, name, text)?.into()),
-            (Some(name), None) => (ms_of(name), Value::Null),
-            (None, text) => (key.to_owned(), text.map(toml_value).unwrap_or_default()),
-        };
-        settings.insert(key, value);
-        return Ok(());
+/// duration, or by its full name as a number or a duration. Returns the value that was there before.
+fn put(settings: &mut Map<String, Value>, key: &str, text: Option<&str>) -> Result<Option<Value>, String> {
+    let (mut table, mut name) = (settings, key);
+    while let Some((first, rest)) = name.split_once('.') {
+        let there = table.entry(first).or_insert_with(|| Value::Object(Map::new()));
+        let is_no_table = || format!("`{key}`: `{first}` is a plain value and a table at once");
+        (table, name) = (there.as_object_mut().ok_or_else(is_no_table)?, rest);
+    }
+    let value = match text {
+        None => Value::Null,
+        Some(text) if is_duration(key) => duration(key, text)?.into(),
+        Some(text) => in_ms(key, toml_value(key, text)?)?,
     };
-    let inner = settings.entry(first).or_insert_with(|| Value::Object(Map::new()));
-    let inner =
-        inner.as_object_mut().ok_or_else(|| format!("`{first}` is a plain value and a table at once"))?;
-    put(inner, rest, text)
+    let name = if is_duration(key) { in_full(name) } else { name.to_owned() };
+    Ok(table.insert(name, value))
 }
 
-/// Settings that are durations, without the `_ms` of their names; and fields of tables that are.
-const DURATIONS: [&str; 10] = [
+/// Settings that are durations, without the `_ms` of their names.
+const DURATIONS: [&str; 11] = [
     "ttl",
     "max_ttl",
     "visibility_timeout",
     "expires",
     "consumer_timeout",
     "run_timeout",
-    "initial",
-    "max",
-    "aging",
-    "per",
+    "backoff.initial",
+    "backoff.max",
+    "picker.aging",
+    "rate_limit.per",
+    "key_rate_limit.per",
 ];
 
-fn ms_of(name: &str) -> String {
-    format!("{name}_ms")
+/// Whether a setting is a duration, by its name with or without `_ms`.
+fn is_duration(key: &str) -> bool {
+    DURATIONS.contains(&key.strip_suffix("_ms").unwrap_or(key))
+}
+
+/// The name of a duration with its `_ms`.
+fn in_full(name: &str) -> String {
+    if name.ends_with("_ms") { name.to_owned() } else { format!("{name}_ms") }
 }
 
 /// A setting's duration in ms. The full name says the unit of a bare number.
-fn duration(key: &str, name: &str, text: &str) -> Result<u64, String> {
-    let of_key = |why: String| format!("{key}: {why}");
-    if key == name {
-        duration_ms(text).map_err(of_key)
-    } else {
-        Millis::read(text).map(|ms| ms.0).map_err(of_key)
-    }
+fn duration(key: &str, text: &str) -> Result<u64, String> {
+    let read = if key.ends_with("_ms") { Millis::read(text).map(|ms| ms.0) } else { duration_ms(text) };
+    read.map_err(|why| format!("{key}: {why}"))
 }
 
-fn toml_value(text: &str) -> Value {
-    let document = toml::from_str::<Map<String, Value>>(&format!("v = {text}"));
-    document.ok().and_then(|mut document| document.remove("v")).unwrap_or_else(|| Value::from(text))
+/// A setting's value with the durations inside its tables in ms, as in `rate_limit={messages=5,per="1m"}`.
+fn in_ms(key: &str, value: Value) -> Result<Value, String> {
+    let Value::Object(fields) = value else { return Ok(value) };
+    let mut table = Map::new();
+    for (name, value) in fields {
+        let key = format!("{key}.{name}");
+        let (name, value) = match (is_duration(&key), &value) {
+            (true, Value::String(text)) => (in_full(&name), duration(&key, text)?.into()),
+            (true, Value::Number(number)) => (in_full(&name), duration(&key, &number.to_string())?.into()),
+            _ => (name, in_ms(&key, value)?),
+        };
+        if table.insert(name, value).is_some() {
+            return Err(format!("`{key}` is there twice, with `_ms` and without: give each setting once"));
+        }
+    }
+    Ok(Value::Object(table))
+}
+
+/// A value as TOML writes it, else a text. A text that begins as a table or a list does is meant as one.
+fn toml_value(key: &str, text: &str) -> Result<Value, String> {
+    match toml::from_str::<Map<String, Value>>(&format!("v = {text}")) {
+        Ok(mut document) => Ok(document.remove("v").unwrap_or_default()),
+        Err(error) if text.starts_with(['{', '[']) => {
+            Err(format!("{key}: `{text}` cannot be read as TOML: {}", reason(error.message())))
+        }
+        Err(_) => Ok(Value::from(text)),
+    }
 }
 
 #[cfg(test)]
@@ -122,22 +246,49 @@ mod tests {
 
     fn check(words: &[&str], expect: &str) {
         let mut settings = Map::new();
-        let outcome = words.iter().try_for_each(|word| {
-            let (key, value) = pair(word)?;
-            put_setting(&mut settings, &key, &value)
-        });
+        let pairs: Result<Vec<_>, _> = words.iter().map(|word| pair(word)).collect();
+        let outcome = pairs.and_then(|pairs| put_settings(&mut settings, &pairs));
         let seen = outcome.map_or_else(|why| why, |()| Value::Object(settings).to_string());
-        assert_eq!(seen, expect, "{words:?}");
+        let is_it = seen == expect || (expect.ends_with(": ") && seen.starts_with(expect));
+        assert!(is_it, "{words:?}: {seen}");
     }
 
     #[test]
     fn a_setting_without_a_value_has_its_default_again() {
-        let mut settings = Map::new();
-        for (key, text) in [("ttl", ""), ("max_active", "2"), ("lanes.low", ""), ("backoff.initial", "1s")] {
-            change_setting(&mut settings, key, text).expect("a change");
-        }
+        let pairs = [("ttl", ""), ("max_active", "2"), ("lanes.low", ""), ("backoff.initial", "1s")];
+        let pairs = pairs.map(|(key, text)| (key.to_owned(), text.to_owned()));
+        let settings = change_of_settings(&pairs).expect("a change");
         let expect = r#"{"backoff":{"initial_ms":1000},"lanes":{"low":null},"max_active":2,"ttl_ms":null}"#;
         assert_eq!(Value::Object(settings).to_string(), expect);
+    }
+
+    #[test]
+    fn a_setting_is_given_once() {
+        let twice = |key: &str, text: &str| {
+            format!("`{key}` is there twice, the second time as `{text}`: give each setting once")
+        };
+        check(&["max_active=1", "max_active=1"], &twice("max_active", "1"));
+        check(&["ttl=5s", "ttl_ms=7000"], &twice("ttl_ms", "7000"));
+        check(&["backoff.initial_ms=5", "backoff.initial=1s"], &twice("backoff.initial", "1s"));
+        check(&["backoff={initial_ms=5}", "backoff.initial=1s"], &twice("backoff.initial", "1s"));
+        check(&["backoff.initial=1s", "backoff={multiplier=3}"], &twice("backoff", "{multiplier=3}"));
+        check(
+            &["backoff={initial_ms=5}", "backoff.multiplier=3"],
+            r#"{"backoff":{"initial_ms":5,"multiplier":3}}"#,
+        );
+        let pair = |key: &str, text: &str| (key.to_owned(), text.to_owned());
+        let reset = change_of_settings(&[pair("ttl", ""), pair("ttl_ms", "5")]);
+        assert_eq!(reset, Err(twice("ttl_ms", "5")));
+        let mut of_file = Map::from_iter([("ttl_ms".to_owned(), Value::from(9))]);
+        put_settings(&mut of_file, &[pair("ttl", "1s")]).expect("the command line wins");
+        assert_eq!(of_file["ttl_ms"], 1_000);
+    }
+
+    #[test]
+    fn a_header_is_given_once() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let no = headers(&[pair("a", "1"), pair("b", ""), pair("a", "2")]).expect_err("one name, two values");
+        assert!(format!("{no:?}").contains("--header a is there twice: `1` and `2`"), "{no:?}");
     }
 
     #[test]
@@ -164,7 +315,33 @@ mod tests {
             r#"{"order":{"lanes":[{"from":7,"name":"hot"},{"name":"cold"}]}}"#,
         );
         check(&["dead_letter_expired=true"], r#"{"dead_letter_expired":true}"#);
-        check(&["picker=strict", "picker.aging_ms=1"], "`picker` is a plain value and a table at once");
+        check(
+            &["picker=strict", "picker.aging_ms=1"],
+            "`picker.aging_ms`: `picker` is a plain value and a table at once",
+        );
+        check(
+            &["backoff.initial=5"],
+            "backoff.initial: `5` has no unit: say 5s for seconds, or 5ms for milliseconds",
+        );
+        check(
+            &["rate_limit.per=60"],
+            "rate_limit.per: `60` has no unit: say 60s for seconds, or 60ms for milliseconds",
+        );
+        check(
+            &[r#"rate_limit={messages=5,per="1m"}"#, "key_rate_limit={messages=1,per_ms=9}"],
+            r#"{"key_rate_limit":{"messages":1,"per_ms":9},"rate_limit":{"messages":5,"per_ms":60000}}"#,
+        );
+        check(
+            &["rate_limit={messages=5,per=60}"],
+            "rate_limit.per: `60` has no unit: say 60s for seconds, or 60ms for milliseconds",
+        );
+        check(
+            &[r#"backoff={initial="1s",initial_ms=5}"#],
+            "`backoff.initial_ms` is there twice, with `_ms` and without: give each setting once",
+        );
+        check(&["backoff={initial=1s}"], "backoff: `{initial=1s}` cannot be read as TOML: ");
+        check(&["picker.weighted.max=3"], r#"{"picker":{"weighted":{"max":3}}}"#);
+        check(&["max_bytes=10MiB"], r#"{"max_bytes":"10MiB"}"#);
         check(&["=1"], "`=1` is not of the form NAME=VALUE");
     }
 
@@ -179,6 +356,14 @@ mod tests {
             ("60", Err("`60` has no unit: say 60s for seconds, or 60ms for milliseconds")),
             ("1h30", Err("`1h30` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
             ("30m1h", Err("`30m1h` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
+            ("3650d", Ok(DURATION_MS_MAX)),
+            ("3651d", Err("`3651d` is too long: say at most ten years, 3650d")),
+            ("9999999999d", Err("`9999999999d` is too long: say at most ten years, 3650d")),
+            (
+                "99999999999999999999ms",
+                Err("`99999999999999999999ms` is too long: say at most ten years, 3650d"),
+            ),
+            ("-5s", Err("`-5s` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
             ("soon", Err("`soon` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
             ("", Err("`` is no duration: say it as in 250ms, 30s, 5m, 1h30m, 7d")),
         ] {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -11,6 +12,7 @@ pub(crate) use overtake_api::json::decode;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::named::SentBody;
 use crate::problem::Problem;
 
 /// The JSON body of a request. An empty body decodes as `{}`.
@@ -87,10 +89,17 @@ pub(crate) async fn read(request: Request, limit: u64) -> Result<Bytes, Problem>
     if said.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
-    let body: Body = request.into_body();
+    let is_json = is_json(request.headers());
+    let (parts, body): (Parts, Body) = request.into_parts();
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     match Limited::new(body, most).collect().await {
-        Ok(whole) => Ok(whole.to_bytes()),
+        Ok(whole) => {
+            let body = whole.to_bytes();
+            if is_json {
+                SentBody::remember(&parts.extensions, &body);
+            }
+            Ok(body)
+        }
         Err(error) if is_limit(&*error) => Err(too_large(limit)),
         Err(error) => Err(Problem::new(
             StatusCode::BAD_REQUEST,

@@ -79,6 +79,7 @@ async fn publish(
         ("queue" = String, Path, description = "Name, percent-encoded"),
         ("status" = Option<String>, Query, description = "`ready`, `delayed`, `leased` or `dead`"),
         ("priority" = Option<String>, Query, description = "A number or a name, in the words of the queue's scheme"),
+        ("without_priority" = Option<bool>, Query, description = "`true`: only messages that were published without a priority"),
         ("key" = Option<String>, Query, description = "The key"),
         ("header.NAME" = Option<String>, Query, description = "The header NAME, compared as text; any number of them"),
         ("user_id" = Option<String>, Query, description = "The user that they say they are of"),

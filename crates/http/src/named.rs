@@ -1,18 +1,22 @@
-//! Problems that name the thing: *no such queue* becomes *no queue `wrok` in vhost `/`; did you mean `work`?*
+//! Problems that name the thing: *no such queue* becomes *no queue `wrok` in vhost `/`; did you mean `work`?*, and *must be a whole
+//! number from 1 to 1000* becomes *`limit` is `0`: it must be a whole number from 1 to 1000*.
 //!
-//! A [`Refusal`](overtake_lane::Refusal) has no names. The name is known where the request is: [`name`] takes it from the path, and
-//! handlers whose body has a name call [`named`].
+//! A [`Refusal`](overtake_lane::Refusal) has no names and no values. Both are known where the request is: [`name`] takes the name from the
+//! path and the value from the query, the headers or the body, and handlers whose body has a name call [`named`].
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Uri;
+use axum::http::{Extensions, HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use overtake_access::{DEFAULT_VHOST, Desk, Identity, NotDone};
-use overtake_api::problem;
+use overtake_api::json::shown_at;
+use overtake_api::params::Params;
+use overtake_api::problem::{self, ProblemBody};
 use overtake_lane::{Overflow, QueueView, Scheme};
 use overtake_routes::nearest::nearest;
 use percent_encoding::percent_decode_str;
@@ -25,10 +29,15 @@ use crate::problem::Problem;
 const NAMES_MAX: usize = 100;
 
 /// Names the thing in the path that a response says is not there, or whose scheme does not know a priority.
-pub(crate) async fn name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let about = About::of(&request);
+pub(crate) async fn name(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let (about, sent) = (About::of(&request), Sent::of(&request));
+    request.extensions_mut().insert(sent.body.clone());
     let mut response = next.run(request).await;
     let Some(problem) = response.extensions_mut().remove::<problem::Problem>() else { return response };
+    let (problem, response) = match sent.value(problem.body()) {
+        Some(value) => (problem.clone().with_value(&value), problem.with_value(&value).into_response()),
+        None => (problem, response),
+    };
     let Some(about) = about else { return response };
     let Some(name) = param_of(problem.body().code()).and_then(|param| about.param(param)) else {
         return response;
@@ -48,6 +57,76 @@ pub(crate) async fn name(State(app): State<Arc<App>>, request: Request, next: Ne
             }
             None => response,
         },
+    }
+}
+
+/// The JSON body of a request, once its handler has read it.
+#[derive(Clone, Default)]
+pub(crate) struct SentBody(Arc<OnceLock<Bytes>>);
+
+impl SentBody {
+    /// Remembers the body of a request, for a problem that may have to show a value of it.
+    pub(crate) fn remember(extensions: &Extensions, body: &Bytes) {
+        if let Some(Self(sent)) = extensions.get() {
+            _ = sent.set(body.clone());
+        }
+    }
+}
+
+/// What a request sent, as far as a problem with it may have to show a value.
+struct Sent {
+    query: Option<String>,
+    headers: HeaderMap,
+    body: SentBody,
+    may_show_body: bool,
+}
+
+/// Paths whose bodies hold no secrets: nothing is shown of a body that comes to another one.
+const SHOWN_BODIES: [&str; 9] = [
+    "/api/v1/admin/executions",
+    "/v1/categories",
+    "/v1/exchanges",
+    "/v1/queues",
+    "/v1/routes",
+    "/v1/schedules",
+    "/v1/topics",
+    "/v1/transactions",
+    "/v1/vhosts",
+];
+
+/// How the headers begin that say something of a raw message.
+const HEADER_PREFIX: &str = "overtake-";
+
+impl Sent {
+    fn of(request: &Request) -> Self {
+        let path = request.uri().path();
+        Self {
+            query: request.uri().query().map(ToOwned::to_owned),
+            headers: request.headers().clone(),
+            body: SentBody::default(),
+            may_show_body: SHOWN_BODIES.iter().any(|shown| path.starts_with(shown)),
+        }
+    }
+
+    /// The value of the parameter, header or field that a problem is about, if the problem is that the value cannot be.
+    fn value(&self, problem: &ProblemBody) -> Option<String> {
+        let is_of_a_value = match problem.code() {
+            "field-unknown" | "field-missing" | "field-duplicate" | "parameter-unknown" => false,
+            "count-differs" => true,
+            _ => problem.is_unprocessable(),
+        };
+        let key = problem.about().filter(|_| is_of_a_value)?;
+        let query = self.query.as_deref().and_then(|query| Params::parse(query).ok());
+        if let Some(value) = query.and_then(|mut params| params.take(key).ok()?) {
+            return Some(value);
+        }
+        let header = key.strip_prefix(HEADER_PREFIX).unwrap_or(key).replace('_', "-");
+        if let Some(value) = self.headers.get(format!("{HEADER_PREFIX}{header}")) {
+            return value.to_str().ok().map(ToOwned::to_owned);
+        }
+        let is_content = key.ends_with("body") || key.ends_with("_base64") || key.contains("headers");
+        let body = self.body.0.get().filter(|_| self.may_show_body && !is_content)?;
+        shown_at(body, key)
     }
 }
 
@@ -132,9 +211,13 @@ pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem 
             let Ok(queue) = desk.queue(name).await else { return problem };
             let scheme = queue.effective_settings().scheme;
             let takes = taken_by(scheme);
+            let hint = match problem.0.body().about() {
+                Some("import_priority") => "send one of them, or `most-urgent`; nothing was done",
+                _ => "send one of them, or none; nothing was done",
+            };
             return problem
                 .specify(&format!("queue `{name}` has scheme `{scheme}`, whose priorities are {takes}"))
-                .hint("send one of them, or none; nothing was done");
+                .hint(hint);
         }
         "message-too-large" => {
             let Ok(queue) = desk.queue(name).await else { return problem };
@@ -149,6 +232,11 @@ pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem 
         }
         "queue-full" => {
             let Ok(queue) = desk.queue(name).await else { return problem };
+            if queue.effective_settings().evict_at_once {
+                return problem
+                    .specify(&format!("queue `{name}` keeps no message and refuses each (`evict_at_once` with an `overflow` that refuses)"))
+                    .hint("set `overflow` to \"evict\", so that consumers who wait get messages, or `evict_at_once` to false");
+            }
             return problem.specify(&full(&queue));
         }
         _ => return problem,

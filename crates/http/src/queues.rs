@@ -213,8 +213,16 @@ async fn declare_queue(
     let replaces = params.take_flag("replace")?;
     let import = import_priority(&mut params)?;
     params.finish("replace and import_priority")?;
+    if import.is_some() && !replaces {
+        return Err(Problem::bad_value(
+            "import_priority",
+            "is for a change, and without `replace=true` a declaration changes nothing",
+        )
+        .hint("send `replace=true` with it, or change the queue with PATCH; nothing was done"));
+    }
     let body = decode::json_body(request, &app).await?;
-    let (said, asked): (Map<String, Value>, Settings) = (decode::decode(&body)?, decode::decode(&body)?);
+    let (said, asked): (Map<String, Value>, Settings) =
+        (decode::decode(&body)?, decode::decode(&body).map_err(Problem::from).map_err(about_setting)?);
     settings::validate(&asked)?;
     let made = match replaces {
         true => {
@@ -249,13 +257,24 @@ async fn declare(
 }
 
 fn import_priority(params: &mut Params) -> Result<Option<Given>, Problem> {
-    Ok(params.take("import_priority")?.map(|word| word.parse().unwrap_or_default()))
+    Ok(params.take_word("import_priority")?.map(|word| word.parse().unwrap_or_default()))
 }
 
 /// A priority that cannot be is that of the parameter: settings have none.
 fn about_import(problem: Problem) -> Problem {
     match problem.0.body().code() {
         "priority-unknown" | "priority-out-of-range" => problem.key("import_priority"),
+        _ => problem,
+    }
+}
+
+/// A parameter of the query that stands among the settings is told where it belongs.
+fn about_setting(problem: Problem) -> Problem {
+    match problem.0.body().about() {
+        Some(name @ ("import_priority" | "replace")) if problem.0.body().code() == "field-unknown" => {
+            let hint = format!("`{name}` is a parameter of the query: put `?{name}=…` behind the path");
+            problem.hint(hint)
+        }
         _ => problem,
     }
 }
@@ -283,7 +302,7 @@ async fn change_queue(
     let import = import_priority(&mut params)?;
     params.finish("import_priority")?;
     let change: Map<String, Value> = decode::decode(&decode::json_body(request, &app).await?)?;
-    let changed = |before: &Settings| settings::changed(before, &change);
+    let changed = |before: &Settings| settings::changed(before, &change).map_err(about_setting);
     desk.change_queue(&name, import.as_ref(), changed).await.map_err(about_import)?;
     json(StatusCode::OK, &QueueOut::of(&desk.queue(&name).await?))
 }

@@ -93,7 +93,7 @@ pub(crate) struct SettingsSchema {
     /// Most messages waiting (ready and delayed).
     #[schema(required = false)]
     max_length: u64,
-    /// Most bytes waiting.
+    /// Most bytes waiting. A request may also send a text with a unit: `"10MiB"`.
     #[schema(required = false)]
     max_bytes: u64,
     /// `evict` (default): when full, the oldest message of the least urgent lane is evicted; `reject`: the publish is refused;
@@ -102,7 +102,7 @@ pub(crate) struct SettingsSchema {
     overflow: String,
     /// Refuses less urgent messages when the queue is deep.
     reject_below: Option<RejectBelowSchema>,
-    /// Largest message, bytes; 0: what the broker allows.
+    /// Largest message, bytes; 0: what the broker allows. A request may also send a text with a unit: `"1MiB"`.
     #[schema(required = false)]
     max_message_bytes: u64,
     /// Time to live of messages that come without one, ms.
@@ -134,6 +134,7 @@ pub(crate) struct SettingsSchema {
     #[schema(required = false)]
     dead_letter: DeadLetterSchema,
     /// The queue of the same virtual host into which messages go when the work on them is over, each with a record of how that went.
+    /// Neither the queue itself nor one whose own history leads back to it.
     history: Option<String>,
     /// Longest that somebody may work on a message at a time, ms: then it is a dead letter (`timeout`); 0: no end.
     #[schema(required = false)]

@@ -24,6 +24,7 @@ impl Broker {
         crate::check_queue_name(&name)?;
         let is_change = matches!(existing, Existing::From(_));
         if self.vhosts.get(self.asking.vhost)?.queue(&name).is_err() && !is_change {
+            self.check_history(&name, &settings)?;
             return self.make_queue(name, settings, identity, step);
         }
         let id = self.usable(&name)?;
@@ -75,6 +76,11 @@ impl Broker {
         if *queue.own() == *settings {
             return Ok(());
         }
+        if queue.own().history != settings.history {
+            let name = Arc::clone(&queue.name);
+            self.check_history(&name, &settings)?;
+        }
+        let queue = self.queues.get_mut(&id).expect("a queue that may be used is there");
         let there = self.vhosts.get(queue.vhost).expect("what is in a virtual host goes with it");
         let ruled = there.policies.rule(&queue.name, settings);
         queue.check_settings(&ruled)?;
@@ -82,6 +88,24 @@ impl Broker {
         step.facts.push(queue.fact());
         queue.tell_emptied(step);
         self.dispatch(id, step);
+        Ok(())
+    }
+
+    /// Refuses settings by which a queue would be its own history, or that of one of the histories that follow it.
+    fn check_history(&self, name: &str, settings: &Settings) -> Result<(), Refusal> {
+        let there = self.vhosts.get(self.asking.vhost)?;
+        let mut next = settings.history.as_deref();
+        // Histories that were stored before circles were refused may follow each other without an end.
+        for _ in 0..=self.queues.len() {
+            match next {
+                None => return Ok(()),
+                Some(history) if history == name => return Err(Refusal::HistoryCircular),
+                Some(history) => {
+                    let queue = there.queue(history).ok();
+                    next = queue.and_then(|id| self.queue_ref(id).settings.history.as_deref());
+                }
+            }
+        }
         Ok(())
     }
 

@@ -52,6 +52,7 @@ mod settings;
 mod spilling;
 mod stats;
 mod topology;
+mod units;
 mod vhosts;
 mod view;
 mod windows;
@@ -109,6 +110,7 @@ pub use topology::{
     ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,
     Topology, topic_matches,
 };
+pub use units::{BYTE_UNITS, with_unit};
 pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
 pub use view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
 

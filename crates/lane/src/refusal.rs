@@ -31,6 +31,8 @@ pub enum Refusal {
     ArgumentsInvalid,
     /// The setting under this key cannot change while messages are in the queue.
     SettingFixed(&'static str),
+    /// The queue would be its own history, or that of one of the histories that follow it.
+    HistoryCircular,
     /// The queue holds messages and may only be deleted when empty.
     NotEmpty,
     /// The queue has consumers and may only be deleted when unused.
@@ -140,6 +142,7 @@ impl Refusal {
             Self::WeightInvalid => "weight-invalid",
             Self::ArgumentsInvalid => "arguments-invalid",
             Self::SettingFixed(_) => "setting-fixed",
+            Self::HistoryCircular => "history-circular",
             Self::NotEmpty => "not-empty",
             Self::InUse => "in-use",
             Self::PriorityOutOfRange => "priority-out-of-range",
@@ -206,6 +209,9 @@ impl Refusal {
             Self::WeightInvalid => "bind with a whole number from 1 to 4294967295 as the routing key",
             Self::ArgumentsInvalid => "use shorter headers and arguments: 8192 bytes in all",
             Self::SettingFixed(_) => "empty the queue first, or leave this setting as it is",
+            Self::HistoryCircular => {
+                "name another queue as `history`, whose own `history` does not lead back to this one, or none"
+            }
             Self::NotEmpty => {
                 "consume or purge its messages first, or delete it without the condition if-empty"
             }
@@ -304,6 +310,7 @@ impl fmt::Display for Refusal {
             Self::SettingFixed(key) => {
                 return write!(f, "`{key}` cannot change while messages are in the queue");
             }
+            Self::HistoryCircular => "the `history` of the queue is the queue itself, or leads back to it",
             Self::NotEmpty => "the queue is not empty",
             Self::InUse => "the queue has consumers",
             Self::PriorityOutOfRange => "the priority is out of range for the queue's scheme",

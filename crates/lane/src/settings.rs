@@ -10,6 +10,7 @@ use crate::deaths::DeathReason;
 use crate::partitions::Partitions;
 use crate::priority::{Given, Priority, Scheme};
 use crate::rate::RateLimit;
+use crate::units::bytes;
 
 /// Longest `visibility_timeout_ms`, `ttl_ms`, delay or backoff: ten years.
 pub const DURATION_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
@@ -54,14 +55,16 @@ pub struct Settings {
     pub fair_keys: bool,
     /// Most messages waiting (ready and delayed).
     pub max_length: u64,
-    /// Most bytes of bodies and headers waiting.
+    /// Most bytes of bodies and headers waiting. As text also with a unit: `10MiB`.
+    #[serde(deserialize_with = "bytes")]
     pub max_bytes: u64,
     /// What happens to a publish when the queue is full.
     pub overflow: Overflow,
     /// Refuses less urgent messages when the queue is deep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reject_below: Option<RejectBelow>,
-    /// Largest message in bytes; 0: what the broker allows.
+    /// Largest message in bytes; 0: what the broker allows. As text also with a unit: `1MiB`.
+    #[serde(deserialize_with = "bytes")]
     pub max_message_bytes: u64,
     /// Time to live of messages that come without one, ms.
     pub ttl_ms: u64,
@@ -85,7 +88,8 @@ pub struct Settings {
     /// Where dead letters go.
     pub dead_letter: DeadLetterTo,
     /// The queue of the same virtual host into which messages go when the work on them is over, each with a record of how that went:
-    /// also dead letters that would be kept or dropped. Unset, or its own name: nothing is recorded.
+    /// also dead letters that would be kept or dropped. Unset: nothing is recorded. Neither the queue itself nor one whose own history leads
+    /// back to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<String>,
     /// Longest that somebody may work on a message at a time, ms: then it is a dead letter (`timeout`); 0: no end.
@@ -395,29 +399,37 @@ impl Settings {
         }
         let mut above: Option<Priority> = None;
         for (at, band) in bands.iter().enumerate() {
-            if crate::check_name(&band.name).is_err() || bands[..at].iter().any(|b| b.name == band.name) {
-                return Err(bad(
-                    "order.lanes.name",
-                    format!("`{}` is no name, or is there twice", band.name),
-                ));
+            if crate::check_name(&band.name).is_err() {
+                let why = "is no name of a lane: it must be 1 to 200 bytes without control characters";
+                return Err(bad(&format!("order.lanes[{at}].name"), why));
+            }
+            if let Some(first) = bands[..at].iter().position(|before| before.name == band.name) {
+                let why =
+                    format!("`{}` is the name of two lanes: `order.lanes[{first}]` has it, too", band.name);
+                return Err(bad(&format!("order.lanes[{at}].name"), why));
             }
             let last = at + 1 == bands.len();
             match (&band.from, last) {
                 (Some(_), true) => {
                     return Err(bad(
-                        "order.lanes.from",
-                        "the last lane takes everything below and has no `from`",
+                        &format!("order.lanes[{at}].from"),
+                        "must be left out: the last lane takes everything below",
                     ));
                 }
                 (None, false) => {
-                    return Err(bad("order.lanes.from", format!("lane `{}` needs a `from`", band.name)));
+                    let why = format!("is missing: lane `{}` needs a `from`", band.name);
+                    return Err(bad(&format!("order.lanes[{at}].from"), why));
                 }
                 (None, true) => {}
                 (Some(from), false) => {
-                    let level =
-                        self.scheme.map(from).map_err(|why| bad("order.lanes.from", why.to_string()))?;
+                    let key = format!("order.lanes[{at}].from");
+                    let level = self
+                        .scheme
+                        .map(from)
+                        .map_err(|why| bad(&key, format!("is `{from}`: {why}: {}", why.hint())))?;
                     if above.is_some_and(|above| level >= above) {
-                        return Err(bad("order.lanes.from", "lanes go from the most urgent to the least"));
+                        let why = format!("is `{from}`, but lanes go from the most urgent to the least");
+                        return Err(bad(&key, why));
                     }
                     above = Some(level);
                 }
@@ -551,6 +563,14 @@ mod tests {
         );
         check(r#"{"rate_limit":{"messages":0,"per_ms":1000}}"#, "`rate_limit.messages` must be 1 to 1000000");
         check(r#"{"key_rate_limit":{"messages":1,"per_ms":0}}"#, "`key_rate_limit.per_ms` must be 1 to");
+        check(r#"{"max_bytes":"10MiB","max_message_bytes":"64 kB"}"#, "fine");
+        check(r#"{"max_bytes":"10Mib"}"#, "expected a number of bytes, such as 10485760 or");
+        check(r#"{"max_bytes":-1}"#, "expected a number of bytes");
+        check(
+            r#"{"order":{"lanes":[{"name":"a","from":2},{"name":"a"}]}}"#,
+            "`order.lanes[1].name` `a` is the name of two lanes: `order.lanes[0]` has it, too",
+        );
+        check(r#"{"order":{"lanes":[{"name":""}]}}"#, "`order.lanes[0].name` is no name of a lane");
         check(r#"{"ttl_ms":99999999999999}"#, "`ttl_ms` must be at most");
     }
 
@@ -566,6 +586,8 @@ mod tests {
         };
         let json = serde_json::to_string(&settings).expect("settings are JSON");
         assert_eq!(serde_json::from_str::<Settings>(&json).expect(&json), settings);
+        let sized: Settings = serde_json::from_str(r#"{"max_bytes":"10MiB"}"#).expect("a size");
+        assert_eq!(sized, Settings { max_bytes: 10 << 20, ..Settings::default() });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use overtake_access::{Desk, Identity, Office, Tag};
 use overtake_engine::Engine;
-use overtake_redact::reason;
+use overtake_redact::{UniqueKeys, reason};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -51,14 +51,20 @@ fn read_query(query: &str) -> Result<Vec<(String, String)>, Problem> {
         let spaced = part.replace('+', " ");
         percent_decode_str(&spaced).decode_utf8().map(|text| text.into_owned()).map_err(Problem::bad)
     };
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Ok((text(name)?, text(value)?))
-        })
-        .collect()
+    let mut read = Vec::<(String, String)>::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (text(name)?, text(value)?);
+        if !REPEATABLE.contains(&&*name) && read.iter().any(|(before, _)| *before == name) {
+            return Err(Problem::bad(format_args!("the parameter `{name}` is there twice: send it once")));
+        }
+        read.push((name, value));
+    }
+    Ok(read)
 }
+
+/// Parameters that may be given more than once.
+const REPEATABLE: [&str; 2] = ["family", "vhost"];
 
 impl Ask {
     /// A name in the path.
@@ -150,8 +156,13 @@ impl Ask {
     }
 }
 
-/// JSON that means what is wanted. What is refused is read once more, so that its place is known.
+/// JSON that means what is wanted, and has no key twice. What is refused is read once more, so that its place is known.
 pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    read_value::<UniqueKeys>(bytes)?;
+    read_value(bytes)
+}
+
+fn read_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
         let placed =
             serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
@@ -174,6 +185,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_body_has_no_key_twice() {
+        let check = |body: &str, expect: &str| {
+            let why = read_json::<serde_json::Value>(body.as_bytes()).expect_err(body);
+            assert!(why.reason.contains(expect), "{body}: {}", why.reason);
+        };
+        check(r#"{"pattern":"a","pattern":"b"}"#, "duplicate field `pattern`");
+        check(
+            r#"{"definition":{"max-length":1,"max-length":2}}"#,
+            "definition: duplicate field `max-length`",
+        );
+        check(r#"{"arguments":[{"x":{"y":1,"y":2}}]}"#, "duplicate field `y`");
+    }
+
+    #[test]
     fn a_query_is_pairs() {
         let read = |query| read_query(query).expect("it is text");
         assert_eq!(read("a=1&b=x%20y+z&c&&d="), {
@@ -181,5 +206,8 @@ mod tests {
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
         });
         assert!(read_query("a=%ff").is_err());
+        let twice = read_query("name=a&x=1&na%6de=b").expect_err("one name, two values");
+        assert_eq!(twice.reason, "the parameter `name` is there twice: send it once");
+        assert_eq!(read_query("family=a&family=b").expect("two families").len(), 2);
     }
 }

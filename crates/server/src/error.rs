@@ -210,6 +210,9 @@ impl ServeError {
                 "no route was changed: correct the file (overtake routes fmt shows what is wrong), or leave --routes-file out".to_owned()
             }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
+            Self::Queue { queue, refusal: Refusal::ImportPriorityMissing { .. }, .. } => format!(
+                "write order = \"fifo\" into [queues.{queue}] to leave the queue in publish order; or start without that table, say the priority with `overtake queue set {queue} order=priority --import-priority most-urgent`, and start with the table; no queue was changed"
+            ),
             Self::Queue { refusal, .. } => refusal.hint().to_owned(),
             Self::Connector { .. } => CONNECTORS_HINT.to_owned(),
             Self::Collector { .. } => {

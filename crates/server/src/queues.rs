@@ -11,19 +11,15 @@ use serde_json::{Map, Value};
 use crate::ServeError;
 use crate::config::ConfiguredQueue;
 
-/// Declares every queue. A queue that is there gets all its settings from the configuration; the log names those that change.
+/// Declares every queue. A queue that is there gets all its settings from the configuration; the log names those that change. All queues are
+/// checked before the first is declared, so that a start that is refused has changed nothing.
 pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> Result<(), ServeError> {
+    for queue in queues {
+        check(engine, queue).await.map_err(|refusal| refused(queue, refusal))?;
+    }
     for queue in queues {
         if let Ok(there) = engine.queue(&queue.name).await {
             let changes = changes(&there.settings, &queue.settings);
-            let count = waiting_without_priority(engine, &queue.name, &there.settings, &queue.settings).await;
-            if let Ok(count @ 1..) = count {
-                return Err(ServeError::Queue {
-                    queue: queue.name.clone(),
-                    place: queue.origin.clone(),
-                    refusal: Refusal::ImportPriorityMissing { count },
-                });
-            }
             if !changes.is_empty() {
                 tracing::warn!(queue = queue.name, changes, "gets the settings of the configuration");
             }
@@ -31,17 +27,32 @@ pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> 
         match engine.declare_queue(&queue.name, queue.settings.clone()).await {
             Ok(declared) if declared.made => tracing::info!(queue = queue.name, "declared"),
             Ok(_) => {}
-            Err(Failure::Refused(Refused { refusal, .. })) => {
-                return Err(ServeError::Queue {
-                    queue: queue.name.clone(),
-                    place: queue.origin.clone(),
-                    refusal,
-                });
-            }
+            Err(Failure::Refused(Refused { refusal, .. })) => return Err(refused(queue, refusal)),
             Err(Failure::Unavailable(why)) => return Err(ServeError::Stopped { why: why.to_string() }),
         }
     }
     Ok(())
+}
+
+fn refused(queue: &ConfiguredQueue, refusal: Refusal) -> ServeError {
+    ServeError::Queue { queue: queue.name.clone(), place: queue.origin.clone(), refusal }
+}
+
+/// Refuses a change of a queue that is there which its messages do not allow.
+async fn check(engine: &dyn Engine, queue: &ConfiguredQueue) -> Result<(), Refusal> {
+    let Ok(there) = engine.queue(&queue.name).await else { return Ok(()) };
+    let fixed = there.settings.fixed_change(&queue.settings);
+    let is_empty = there.lanes.iter().all(|lane| lane.ready + lane.delayed + lane.leased + lane.dead == 0);
+    match fixed {
+        Some(key) if !is_empty => return Err(Refusal::SettingFixed(key)),
+        _ => {}
+    }
+    let count = waiting_without_priority(engine, &queue.name, &there.settings, &queue.settings).await;
+    // Where the messages cannot be counted, the declaration says why.
+    match count.unwrap_or_default() {
+        0 => Ok(()),
+        count => Err(Refusal::ImportPriorityMissing { count }),
+    }
 }
 
 /// The settings that are not the same: `max_active from 20 to 10`.

@@ -29,6 +29,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::WeightInvalid
         | Refusal::ArgumentsInvalid
         | Refusal::SettingFixed(_)
+        | Refusal::HistoryCircular
         | Refusal::NotEmpty
         | Refusal::InUse
         | Refusal::PriorityOutOfRange

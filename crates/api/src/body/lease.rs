@@ -178,9 +178,16 @@ impl SettleIn {
     /// Takes the report on the work on the one message that is settled.
     ///
     /// # Errors
-    /// 422 for a report with more than one receipt.
+    /// 422 for a report with more than one receipt, or with a release, of which nothing is kept.
     pub fn take_report(&mut self) -> Result<Option<Report>, Problem> {
         let Some(report) = self.report.take() else { return Ok(None) };
+        if matches!(self.how, How::Release) {
+            return Err(Problem::bad_value(
+                "report",
+                "a release has no report: it counts no attempt to keep one with",
+            )
+            .hint("leave the report out, or settle with `nack`; nothing was done"));
+        }
         alone(&self.receipts).map(|()| Some(report.into()))
     }
 

@@ -1,8 +1,11 @@
 //! Bodies that select messages: by id, by filter, or all messages by an explicit `"all": true`.
+//!
+//! No field takes `null`: a condition whose value was lost on its way would select more messages than were meant.
 
 use overtake_engine::{Filter, Select};
 use overtake_lane::{Given, Status};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::{GivenIn, HeadersIn, check_headers};
@@ -10,27 +13,53 @@ use crate::name::checked_id;
 use crate::problem::Problem;
 use crate::schema::{PrioritySchema, StatusSchema};
 
+/// Decodes a field that may be left out, but not be `null`.
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A priority that is given: not `null`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidPriority(pub Given);
+
+impl<'de> Deserialize<'de> for SaidPriority {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match GivenIn::deserialize(deserializer)?.0 {
+            Given::Missing => {
+                Err(D::Error::custom("expected a priority: a whole number or a name, found null"))
+            }
+            given => Ok(Self(given)),
+        }
+    }
+}
+
 /// Which messages: those that match everything that is given.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Filter)]
 struct FilterIn {
     /// Only what stands so.
-    #[schema(value_type = Option<StatusSchema>)]
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<StatusSchema>, nullable = false)]
     status: Option<Status>,
     /// Only this priority.
-    #[schema(value_type = Option<PrioritySchema>)]
-    priority: Option<GivenIn>,
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<PrioritySchema>, nullable = false)]
+    priority: Option<SaidPriority>,
     /// Only those that were published without a priority.
     #[serde(default)]
     without_priority: bool,
     /// Only this key.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     key: Option<String>,
     /// Only those with all these headers, compared as text.
     #[serde(default)]
     #[schema(value_type = Object)]
     headers: HeadersIn,
     /// Only those that say they are of this user.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     user_id: Option<String>,
 }
 
@@ -46,6 +75,8 @@ pub struct SelectIn {
     #[serde(default)]
     all: bool,
     /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     expect: Option<u64>,
 }
 
@@ -56,7 +87,7 @@ pub struct SelectIn {
 pub struct ReprioritiseIn {
     /// The new priority.
     #[schema(value_type = PrioritySchema)]
-    priority: GivenIn,
+    priority: SaidPriority,
     /// Which.
     #[serde(default)]
     filter: FilterIn,
@@ -64,6 +95,8 @@ pub struct ReprioritiseIn {
     #[serde(default)]
     all: bool,
     /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     expect: Option<u64>,
 }
 
@@ -74,7 +107,7 @@ pub struct ReprioritiseIn {
 pub struct PriorityIn {
     /// The new priority.
     #[schema(value_type = PrioritySchema)]
-    pub priority: GivenIn,
+    pub priority: SaidPriority,
 }
 
 /// What to purge.
@@ -83,9 +116,12 @@ pub struct PriorityIn {
 #[schema(as = Purge)]
 pub struct PurgeIn {
     /// `ready`, `delayed` or `dead`; missing: what is ready or delayed.
-    #[schema(value_type = Option<StatusSchema>)]
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<StatusSchema>, nullable = false)]
     status: Option<Status>,
     /// How many messages these are, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     pub expect: Option<u64>,
 }
 
@@ -95,17 +131,24 @@ pub struct PurgeIn {
 #[schema(as = Replay)]
 pub struct ReplayIn {
     /// The one with this id.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     id: Option<String>,
     /// Those that match.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     filter: Option<FilterIn>,
     /// Every dead letter.
     #[serde(default)]
     all: bool,
     /// How many messages match, as far as the client knows. Where another number does, nothing is done: 409 `count-differs`.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(nullable = false)]
     expect: Option<u64>,
     /// Replay with this priority; missing: with the one they had.
-    #[schema(value_type = Option<PrioritySchema>)]
-    priority: Option<GivenIn>,
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<PrioritySchema>, nullable = false)]
+    priority: Option<SaidPriority>,
 }
 
 impl FilterIn {

@@ -128,7 +128,7 @@ fn headers_are_scalars_within_limits() {
     publish(r#"{"body":"a","headers":{"a":null}}"#, "422 value-invalid headers.a at 1:31");
     publish(r#"{"body":"a","headers":{"a":1.5}}"#, "422 value-invalid headers.a at 1:30");
     publish(r#"{"body":"a","headers":{"a":{}}}"#, "422 value-invalid headers.a at 1:29");
-    publish(r#"{"body":"a","headers":{"a":1,"a":2}}"#, "422 value-invalid headers at 1:35");
+    publish(r#"{"body":"a","headers":{"a":1,"a":2}}"#, "422 field-duplicate headers.a at 1:32");
     publish(r#"{"body":"a","headers":{"":1}}"#, "422 value-invalid headers");
     let many: Vec<_> = (0..=HEADERS_MAX).map(|n| format!(r#""{n}":1"#)).collect();
     let json = format!(r#"{{"body":"a","headers":{{{}}}}}"#, many.join(","));

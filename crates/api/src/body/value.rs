@@ -100,9 +100,6 @@ impl<'de, const NULLS: bool> Deserialize<'de> for HeadersIn<NULLS> {
                 let mut headers = Headers::new();
                 while let Some(name) = object.next_key::<String>()? {
                     let OneHeader::<NULLS>(value) = object.next_value()?;
-                    if headers.contains_key(&name) {
-                        return Err(A::Error::custom(format_args!("the header `{name}` is there twice")));
-                    }
                     if headers.len() == HEADERS_MAX {
                         return Err(A::Error::invalid_length(HEADERS_MAX + 1, &self));
                     }

@@ -91,9 +91,7 @@ pub(crate) async fn run(command: &CategoryCommand, session: &Session) -> Ended {
 
 async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
     let mut settings = Map::new();
-    for (key, value) in &args.settings {
-        words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
-    }
+    words::put_settings(&mut settings, &args.settings).map_err(Failure::usage)?;
     if args.groups.is_empty() {
         if !settings.is_empty() {
             return Err(Failure::usage("settings are a group's: name it with --group"));

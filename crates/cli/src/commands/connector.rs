@@ -16,6 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::gauges::figures;
 use crate::out::{HEAD, RESET};
 use crate::table::{Side, Table, duration, number, one_line};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EndpointCommand {
@@ -245,7 +246,7 @@ fn read(file: &Path) -> Result<Value, Failure> {
     };
     done.map_err(|error| wrong(error.to_string()))?;
     if written.trim_start().starts_with('{') {
-        return serde_json::from_str(&written).map_err(|error| wrong(reason(&error.to_string())));
+        return words::json(written.as_bytes()).map_err(|error| wrong(reason(&error.to_string())));
     }
     toml::from_str(&written).map_err(|error| wrong(toml_error(&written, error.span(), error.message())))
 }

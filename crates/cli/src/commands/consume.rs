@@ -35,7 +35,7 @@ pub(crate) struct ConsumeArgs {
     /// The queue.
     queue: String,
     /// Stop after so many messages [default: 1].
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = words::whole(1_u64..))]
     count: Option<u64>,
     /// Take every message that is ready; with --wait also those that come later.
     #[arg(long, conflicts_with_all = ["count", "nack"])]
@@ -44,7 +44,7 @@ pub(crate) struct ConsumeArgs {
     #[arg(long, short, value_name = "DURATION", num_args = 0..=1, default_missing_value = "forever", value_parser = wait)]
     wait: Option<Wait>,
     /// Lease at most so many messages with one request, of those that --count or --all takes. What was leased is printed before what becomes urgent later, so 1 is strictest.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = words::whole(1_u64..=1_000))]
     max: u64,
     /// How long the broker waits for the acknowledgement [default: as the queue says].
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]

@@ -10,6 +10,7 @@ use super::{Ended, Session};
 use crate::address::{path, query};
 use crate::args::Global;
 use crate::failure::{Exit, Failure};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DefinitionsCommand {
@@ -97,8 +98,8 @@ async fn import(file: &Path, dry_run: bool, vhost: Option<&str>, session: &Sessi
         Failure::new(Exit::Usage, format!("cannot read {}: {error}", file.display()))
             .hint("name a file that `overtake definitions export` or RabbitMQ has written")
     })?;
-    let definitions: Value = serde_json::from_str(&text).map_err(|error| {
-        Failure::new(Exit::Usage, format!("{} is no JSON: {error}", file.display()))
+    let definitions: Value = words::json(text.as_bytes()).map_err(|error| {
+        Failure::new(Exit::Usage, format!("{} cannot be read as JSON: {error}", file.display()))
             .hint("name a file that `overtake definitions export` or RabbitMQ has written")
     })?;
     // First what it would change, which is also what it will have changed.

@@ -11,6 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, RESET};
 use crate::redis::RedisArgs;
 use crate::table::{Side, Table, count, number, one_line};
+use crate::words;
 
 /// Characters of a body that a table shows.
 const BODY_CHARS: usize = 60;
@@ -29,7 +30,7 @@ Examples:
         #[command(flatten)]
         of: Of,
         /// At most so many of each group.
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = words::whole(1_u64..))]
         limit: u64,
     },
     /// Show a dead letter: where it died, why, and what it says.

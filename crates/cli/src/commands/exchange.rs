@@ -84,15 +84,14 @@ pub(crate) async fn run(command: &ExchangeCommand, session: &Session) -> Ended {
             Ok(Exit::Done)
         }
         ExchangeCommand::Bind(binding) => {
-            let answer = session.client.post(&binding.path(), &binding.json()).await?;
+            let answer = session.client.post(&binding.path(), &binding.json()?).await?;
             session.out.done(&answer, || format!("{} is bound to {}", binding.queue, binding.exchange))?;
             Ok(Exit::Done)
         }
         ExchangeCommand::Unbind(binding) => {
-            session.client.ask(Method::DELETE, &binding.path(), Some(&binding.json())).await?;
-            session.out.done(&binding.json(), || {
-                format!("{} is unbound from {}", binding.queue, binding.exchange)
-            })?;
+            let json = binding.json()?;
+            session.client.ask(Method::DELETE, &binding.path(), Some(&json)).await?;
+            session.out.done(&json, || format!("{} is unbound from {}", binding.queue, binding.exchange))?;
             Ok(Exit::Done)
         }
         ExchangeCommand::Publish(args) => publish(args, session).await,
@@ -168,7 +167,7 @@ async fn bindings(exchange: &str, session: &Session) -> Ended {
 }
 
 async fn publish(args: &PublishArgs, session: &Session) -> Ended {
-    let mut message = args.message.json();
+    let mut message = args.message.json()?;
     message.insert("routing_key".to_owned(), args.routing_key.as_str().into());
     message.insert("mandatory".to_owned(), args.mandatory.into());
     if !args.more_keys.is_empty() {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::publish::MessageArgs;
 use crate::address::path;
+use crate::failure::Failure;
 use crate::words;
 
 /// How an exchange chooses queues.
@@ -110,15 +111,15 @@ impl BindingArgs {
         path(&["v1", "exchanges", &self.exchange, "bindings"])
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Result<Value, Failure> {
         let to = if self.to_exchange { "to_exchange" } else { "queue" };
-        let headers = words::headers(&self.headers);
+        let headers = words::headers(&self.headers)?;
         let mut json =
             json!({ to: self.queue, "routing_key": self.key, "headers": headers, "any": self.any });
         if let Some(matching) = self.matching {
             json["match"] = word(matching).into();
         }
-        json
+        Ok(json)
     }
 }
 

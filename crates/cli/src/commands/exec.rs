@@ -107,7 +107,7 @@ Examples:
   overtake exec limit 0 --queue renders")]
     Limit {
         /// So many; 0: as many as workers take.
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", value_parser = words::whole(0_u32..=u32::MAX))]
         most: u32,
     },
 }
@@ -124,10 +124,10 @@ struct ListArgs {
     #[arg(long = "for", value_name = "NAME")]
     user_id: Option<String>,
     /// At most so many.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = words::whole(1_u64..))]
     limit: u64,
     /// Leave out so many first.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = words::whole(0_u64..))]
     skip: u64,
 }
 

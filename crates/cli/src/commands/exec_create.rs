@@ -21,16 +21,16 @@ Examples:
   overtake exec create --queue renders --run-timeout 10m --attempts 1")]
 pub(crate) struct CreateArgs {
     /// Most executions that run at once; 0: as many as workers take. [default: 10]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u32..=u32::MAX))]
     max_concurrent: Option<u32>,
     /// Forget what has been finished for so long: 24h, 7d; 0: never. [default: 24h]
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     history: Option<u64>,
     /// Remember at most so many of them; 0: no limit. [default: 10000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u64..))]
     history_count: Option<u64>,
     /// Begin one that fails at most so often; 0: no limit. [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u32..=u32::MAX))]
     attempts: Option<u32>,
     /// Wait so long before the second attempt, and twice as long before each further one, up to a minute. [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]

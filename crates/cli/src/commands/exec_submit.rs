@@ -37,7 +37,7 @@ pub(crate) struct SubmitArgs {
 
 /// Publishes it.
 pub(crate) async fn run(args: &SubmitArgs, queue: &str, session: &Session) -> Ended {
-    let mut message = args.message.json();
+    let mut message = args.message.json()?;
     body::put(&mut message, &read_body(args.body.as_deref())?);
     message.entry("id").or_insert_with(|| new_id().into());
     let user_id = match &args.user_id {

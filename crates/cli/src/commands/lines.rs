@@ -16,6 +16,7 @@ use crate::body;
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
 use crate::table::{count, number};
+use crate::words;
 
 /// Bytes of a read. What a pipe has at once fits, so that a batch never waits for more than is there.
 const READ_BYTES: usize = 1 << 20;
@@ -220,14 +221,14 @@ fn fill(
 fn message(line: &[u8], plan: &Plan) -> Result<Value, String> {
     let mut message = plan.common.clone();
     if plan.are_json {
-        let said: Map<String, Value> =
-            serde_json::from_slice(line).map_err(|error| match error.classify() {
-                Category::Data => "a message is a JSON object, such as {\"body\": \"hello\"}".to_owned(),
-                Category::Eof => "the JSON ends too early".to_owned(),
-                Category::Syntax | Category::Io => {
-                    format!("this is not JSON from column {} on", error.column())
-                }
-            })?;
+        let said: Map<String, Value> = words::json(line).map_err(|error| match error.classify() {
+            Category::Data if error.to_string().starts_with("duplicate field") => error.to_string(),
+            Category::Data => "a message is a JSON object, such as {\"body\": \"hello\"}".to_owned(),
+            Category::Eof => "the JSON ends too early".to_owned(),
+            Category::Syntax | Category::Io => {
+                format!("this is not JSON from column {} on", error.column())
+            }
+        })?;
         message.extend(said);
     } else {
         body::put(&mut message, line);

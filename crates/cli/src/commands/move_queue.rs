@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use hyper::Method;
 use serde_json::json;
 
@@ -49,7 +50,7 @@ pub(crate) struct MoveArgs {
     state: Option<PathBuf>,
     /// The priority of messages published without one, where the queue here is served in publish order and the one there by priority:
     /// `most-urgent`, or a priority of the queue there. Such messages are not moved without it.
-    #[arg(long, value_name = "PRIORITY")]
+    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     import_priority: Option<String>,
     /// Delete the queue here when nothing is in it any more.
     #[arg(long)]

@@ -11,6 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::holder;
 use crate::selection::FilterArgs;
 use crate::table::{Side, Table, one_line};
+use crate::words;
 
 /// Most messages of one page.
 const PAGE: u64 = 500;
@@ -34,7 +35,7 @@ pub(crate) struct PeekArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["status", "priority", "key", "headers", "order", "limit"])]
     id: Option<String>,
     /// At most so many.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = words::whole(1_u64..))]
     limit: u64,
     /// In which order.
     #[arg(long, value_enum, default_value_t = Order::Dispatch)]
@@ -77,7 +78,7 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Vec<Value>, Failur
     let (mut messages, mut cursor) = (Vec::new(), None::<String>);
     loop {
         let left = args.limit - messages.len() as u64;
-        let mut pairs = args.filter.query();
+        let mut pairs = args.filter.query()?;
         pairs.push(("order".to_owned(), order.to_owned()));
         pairs.push(("limit".to_owned(), left.min(PAGE).to_string()));
         pairs.extend(cursor.take().map(|cursor| ("cursor".to_owned(), cursor)));

@@ -10,6 +10,7 @@ use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
 use crate::table::{Side, Table};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
@@ -55,7 +56,7 @@ pub(crate) struct SetArgs {
     /// What it says, as JSON.
     definition: String,
     /// Of those that match the one with the highest priority holds.
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = words::whole(i32::MIN..=i32::MAX))]
     priority: i32,
     /// What it is for.
     #[arg(long, default_value = "all")]
@@ -109,8 +110,8 @@ pub(crate) async fn run(command: &PolicyCommand, session: &Session) -> Ended {
 
 async fn set(args: &SetArgs, session: &Session) -> Ended {
     let SetArgs { name, pattern, definition, priority, apply_to, operator } = args;
-    let definition: Value = serde_json::from_str(definition).map_err(|error| {
-        Failure::usage(format!("the definition is no JSON: {error}"))
+    let definition: Value = words::json(definition.as_bytes()).map_err(|error| {
+        Failure::usage(format!("the definition cannot be read as JSON: {error}"))
             .hint("write it as an object: '{\"max-length\": 1000}'")
     })?;
     // Operator policies are for queues, all of them.

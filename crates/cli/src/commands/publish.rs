@@ -39,12 +39,12 @@ pub(crate) struct PublishArgs {
     json_lines: bool,
     /// Most messages of one request.
     #[arg(long, requires = "lines", value_name = "N", default_value_t = 500, help_heading = "Many messages")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(value_parser = words::whole(1_u64..=10_000))]
     batch: u64,
     /// Requests under way at once. With more than 1 batches may overtake each other, so lines of one priority are no
     /// longer in the order of the file.
     #[arg(long, requires = "lines", value_name = "N", default_value_t = 1, help_heading = "Many messages")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(value_parser = words::whole(1_u64..=64))]
     in_flight: u64,
 }
 
@@ -83,24 +83,25 @@ pub(crate) struct ContentArgs {
 
 impl MessageArgs {
     /// As the wire says it, without a body.
-    pub(crate) fn json(&self) -> Map<String, Value> {
-        let mut message = self.content.json();
+    pub(crate) fn json(&self) -> Result<Map<String, Value>, Failure> {
+        let mut message = self.content.json()?;
         put(&mut message, "id", self.id.as_deref().map(Value::from));
         put(&mut message, "delay_ms", self.delay.map(Value::from));
-        message
+        Ok(message)
     }
 }
 
 impl ContentArgs {
     /// As the wire says it, without a body.
-    pub(crate) fn json(&self) -> Map<String, Value> {
+    pub(crate) fn json(&self) -> Result<Map<String, Value>, Failure> {
         let mut message = Map::new();
         put(&mut message, "priority", self.priority.as_deref().map(words::priority));
         put(&mut message, "key", self.key.as_deref().map(Value::from));
         put(&mut message, "ttl_ms", self.ttl.map(Value::from));
         put(&mut message, "content_type", self.content_type.as_deref().map(Value::from));
-        put(&mut message, "headers", (!self.headers.is_empty()).then(|| words::headers(&self.headers)));
-        message
+        let headers = words::headers(&self.headers)?;
+        put(&mut message, "headers", (!self.headers.is_empty()).then_some(headers));
+        Ok(message)
     }
 }
 
@@ -115,14 +116,14 @@ pub(crate) async fn run(args: &PublishArgs, session: &Session) -> Ended {
         let plan = lines::Plan {
             file: file.clone(),
             to,
-            common: args.message.json(),
+            common: args.message.json()?,
             are_json: args.json_lines,
             batch: usize::try_from(args.batch).unwrap_or(usize::MAX),
             in_flight: usize::try_from(args.in_flight).unwrap_or(1),
         };
         return lines::publish(plan, session).await;
     }
-    let mut message = args.message.json();
+    let mut message = args.message.json()?;
     body::put(&mut message, &read_body(args.body.as_deref())?);
     let answer = session.client.post(&to, &Value::Object(message)).await?;
     session.out.done(&answer, || published(&answer["messages"][0], &args.queue))?;

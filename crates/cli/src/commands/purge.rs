@@ -9,6 +9,7 @@ use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::Exit;
 use crate::selection::Status;
+use crate::words;
 
 /// Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers.
 #[derive(Debug, Args)]
@@ -23,7 +24,7 @@ pub(crate) struct PurgeArgs {
     #[arg(long, value_name = "STATUS")]
     status: Option<Status>,
     /// Do it only if exactly so many messages are removed by it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u64..))]
     expect: Option<u64>,
     #[command(flatten)]
     yes: Yes,

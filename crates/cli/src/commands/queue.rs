@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
 use overtake_redact::{reason, toml_error};
@@ -104,7 +105,7 @@ pub(crate) struct DeclareArgs {
 struct ImportPriority {
     /// Where a queue in publish order begins to be served by priority: the priority of messages that wait without one,
     /// or `most-urgent`. With such messages, such a change is refused without it.
-    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "PRIORITY", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     import_priority: Option<String>,
 }
 
@@ -164,9 +165,7 @@ async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
         Some(file) => read_settings(file)?,
         None => Map::new(),
     };
-    for (key, value) in &args.settings {
-        words::put_setting(&mut settings, key, value).map_err(Failure::usage)?;
-    }
+    words::put_settings(&mut settings, &args.settings).map_err(Failure::usage)?;
     let replace = args.replace.then(|| ("replace".to_owned(), "true".to_owned()));
     let pairs: Vec<_> = replace.into_iter().chain(args.import.pair()).collect();
     let path = path(&["v1", "queues", &args.queue]) + &query(&pairs);
@@ -179,10 +178,7 @@ async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
 }
 
 async fn set(args: &SetArgs, session: &Session) -> Ended {
-    let mut settings = Map::new();
-    for (key, value) in &args.settings {
-        words::change_setting(&mut settings, key, value).map_err(Failure::usage)?;
-    }
+    let settings = words::change_of_settings(&args.settings).map_err(Failure::usage)?;
     let new = |(key, value): &(String, String)| {
         if value.is_empty() { format!("{key} = its default") } else { format!("{key} = {value}") }
     };
@@ -211,7 +207,7 @@ fn read_settings(file: &Path) -> Result<Map<String, Value>, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(Exit::Error, format!("cannot read {}: {error}", file.display())))?;
     let parsed = if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text).map_err(|error| reason(&error.to_string()))
+        words::json(text.as_bytes()).map_err(|error| reason(&error.to_string()))
     } else {
         toml::from_str(&text).map_err(|error| toml_error(&text, error.span(), error.message()))
     };

@@ -14,6 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, Out, RESET};
 use crate::relay;
 use crate::table::{Side, Table, count, duration, number, one_line};
+use crate::words;
 
 /// The file that is read when none is named.
 const FILE: &str = "relay.toml";
@@ -81,7 +82,7 @@ Examples:
         #[command(flatten)]
         rows: Rows,
         /// At most so many.
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = words::whole(1_u64..=10_000))]
         limit: u64,
     },
     /// Have rows that failed, or were abandoned, tried again at once, with a fresh count of attempts.
@@ -126,7 +127,7 @@ struct Rows {
     #[arg(long, value_name = "NAME")]
     stream: Option<String>,
     /// Those of this priority.
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = words::whole(i32::MIN..=i32::MAX))]
     priority: Option<i32>,
     /// Those whose last error has this text in it.
     #[arg(long, value_name = "TEXT")]

@@ -13,6 +13,7 @@ use super::{Ended, Session};
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
 use crate::table::{Side, Table, number};
+use crate::words;
 
 const ROUTES: &str = "/v1/routes";
 
@@ -225,7 +226,7 @@ async fn test(args: &TestArgs, session: &Session) -> Ended {
     let mut ask = json!({ "path": path });
     if let Some(file) = message {
         let text = read(file)?;
-        ask["message"] = serde_json::from_str(&text).map_err(|error| {
+        ask["message"] = words::json(text.as_bytes()).map_err(|error| {
             Failure::new(Exit::Error, format!("{} is no message: {error}", file.display()))
                 .hint("write it as it is published over HTTP: {\"body\": \"x\", \"headers\": {\"severity\": \"high\"}}")
         })?;

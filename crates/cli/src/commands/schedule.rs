@@ -89,7 +89,7 @@ pub(crate) async fn run(command: &ScheduleCommand, session: &Session) -> Ended {
 
 async fn put(args: &PutArgs, session: &Session) -> Ended {
     let PutArgs { name, queue, cron, body, timezone, message } = args;
-    let mut message = message.json();
+    let mut message = message.json()?;
     body::put(&mut message, &read_body(body.as_deref())?);
     let schedule = json!({ "queue": queue, "cron": cron, "timezone": timezone, "message": message });
     let answer = session.client.ask(Method::PUT, &path(&["v1", "schedules", name]), Some(&schedule)).await?;

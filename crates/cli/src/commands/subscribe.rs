@@ -52,7 +52,7 @@ pub(crate) struct SubscribeArgs {
 #[command(next_help_heading = "In Redis or Valkey")]
 struct Reading {
     /// So often an entry is tried before it is a dead letter.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = words::whole(1_u32..))]
     attempts: u32,
     /// What another consumer has not settled for so long is taken over.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = words::duration_ms)]

@@ -11,6 +11,7 @@ use crate::confirm::Yes;
 use crate::failure::Exit;
 use crate::login;
 use crate::table::{Side, Table};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
@@ -88,10 +89,10 @@ pub(crate) struct PutArgs {
     #[arg(long, conflicts_with = "tag")]
     no_tags: bool,
     /// Most AMQP connections at once; sets both limits.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u32..=u32::MAX))]
     max_connections: Option<u32>,
     /// Most channels of all AMQP connections; sets both limits.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u32..=u32::MAX))]
     max_channels: Option<u32>,
     /// No limits.
     #[arg(long, conflicts_with_all = ["max_connections", "max_channels"])]

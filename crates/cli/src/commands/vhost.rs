@@ -10,6 +10,7 @@ use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::Exit;
 use crate::table::{Side, Table, number};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VhostCommand {
@@ -49,10 +50,10 @@ pub(crate) struct PutArgs {
     #[arg(long, value_name = "WORD")]
     tag: Vec<String>,
     /// At most so many queues.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u64..))]
     max_queues: Option<u64>,
     /// At most so many AMQP connections.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::whole(0_u64..))]
     max_connections: Option<u64>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = words::interval_ms)]
     interval: u64,
     /// End after so many lines.
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = words::whole(1_u64..))]
     count: Option<u64>,
     /// Say when the oldest message has waited so long.
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]

@@ -54,10 +54,10 @@ pub(crate) struct Manner {
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
     /// Run so many programs at once.
-    #[arg(long, short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    #[arg(long, short = 'j', value_name = "N", default_value_t = 1, value_parser = words::whole(1_u64..=256))]
     slots: u64,
     /// Stop after so many messages.
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = words::whole(1_u64..))]
     max: Option<u64>,
     /// Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for.
     #[arg(long)]
@@ -69,7 +69,7 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = words::duration_ms)]
     grace: u64,
     /// Exit codes that say it can never be done: the message becomes a dead letter at once.
-    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = words::whole(1_u8..=u8::MAX))]
     reject_on: Vec<u8>,
     /// Wait so long before the next attempt of what failed [default: the queue's backoff].
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]

@@ -48,6 +48,8 @@ pub(super) struct Ledger {
     producer: String,
     next: u64,
     paused: bool,
+    /// No run before left a message in doubt.
+    is_new: bool,
     in_doubt: BTreeMap<Which, InDoubt>,
 }
 
@@ -71,9 +73,10 @@ impl Ledger {
             let what = format!("is of a move from {} to {}", kept.from, kept.to);
             return Err(bad(&path, what).hint("finish that one first, or name another file with --state"));
         }
+        let is_new = kept.in_doubt.is_empty();
         let in_doubt =
             kept.in_doubt.into_iter().map(|one| (which(one.seq, &one.published_at), one)).collect();
-        Ok(Self { path, from, to, producer: name(), next: 0, paused: kept.paused, in_doubt })
+        Ok(Self { path, from, to, producer: name(), next: 0, paused: kept.paused, is_new, in_doubt })
     }
 
     /// The receipts of leases that a run before held.
@@ -122,6 +125,13 @@ impl Ledger {
     /// It is there, and here no more. Written with what is under way next.
     pub(super) fn is_over(&mut self, message: &Value) {
         self.in_doubt.remove(&of(message));
+    }
+
+    /// The broker there declined all of these: none is in doubt, but those that a run before may have published.
+    pub(super) fn are_not_there(&mut self, messages: &[Value]) {
+        if self.is_new {
+            messages.iter().for_each(|message| self.is_over(message));
+        }
     }
 
     /// None of the messages that were in doubt is here: others had what this run did not find.

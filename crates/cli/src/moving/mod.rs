@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use hyper::Method;
 use jiff::Timestamp;
-use overtake_lane::Scheme;
+use overtake_lane::{Given, Scheme};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -71,6 +71,18 @@ impl End {
         Ok(messages(&mut page))
     }
 
+    /// Whether messages wait here that were published without a priority.
+    async fn has_any_without_priority(&self) -> Result<bool, Failure> {
+        for status in ["ready", "delayed"] {
+            let query = format!("?status={status}&without_priority=true&limit=1&body=none");
+            let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
+            if !messages(&mut page).is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Pauses or resumes the queue. One that is gone needs neither.
     async fn set_paused(&self, paused: bool) -> Result<(), Failure> {
         let change = json!({ "paused": paused });
@@ -123,7 +135,10 @@ pub(crate) async fn run(
     };
     declare(to, &queue["settings"]).await?;
     let there = to.look().await?.unwrap_or_default();
-    let import = Import::between(&queue["settings"], &there["settings"], import_priority);
+    let import = Import::between(&queue["settings"], &there["settings"], import_priority)?;
+    if matches!(import, Import::Unknown) && from.has_any_without_priority().await? {
+        return Err(import_unknown(from, to).and("nothing was moved"));
+    }
     let ledger = Ledger::open(state, from.named(), to.named())?;
     let mut mover =
         Mover { from, to, ledger, import, is_another: false, most: usize::MAX, moved: Moved::default() };
@@ -135,9 +150,19 @@ pub(crate) async fn run(
     } else {
         Ok(())
     };
-    done.and(unpaused).map_err(|failure| {
-        failure.and("what was moved is there, and the rest is here: run it again, and it goes on")
-    })?;
+    if let Err(failure) = done.and(unpaused) {
+        if !failure.is_declined() {
+            return Err(
+                failure.and("what was moved is there, and the rest is here: run it again, and it goes on")
+            );
+        }
+        let moved = mover.moved.moved;
+        mover.ledger.close()?;
+        return Err(failure.and(match moved {
+            0 => "nothing was moved",
+            _ => "what was moved before is there, and the rest is here",
+        }));
+    }
     let left = from.look().await?.unwrap_or_default();
     let count = |what: &str| left["totals"][what].as_u64().unwrap_or_default();
     let Mover { mut ledger, mut moved, .. } = mover;
@@ -173,23 +198,44 @@ enum Import {
 }
 
 impl Import {
-    fn between(here: &Value, there: &Value, asked: Option<&Value>) -> Self {
+    /// # Errors
+    /// A usage error for a priority that the scheme there does not know, also where no message needs it.
+    fn between(here: &Value, there: &Value, asked: Option<&Value>) -> Result<Self, Failure> {
+        let scheme = Scheme::deserialize(&there["scheme"]).unwrap_or_default();
+        let asked = match asked {
+            Some(word) if *word == MOST_URGENT => Some(json!(scheme.of_route(Some(0)))),
+            Some(priority) => {
+                let is_known = Given::deserialize(priority).is_ok_and(|given| scheme.map(&given).is_ok());
+                if !is_known {
+                    let shown = priority.as_str().map_or_else(|| priority.to_string(), ToOwned::to_owned);
+                    let what = format!(
+                        "`{shown}` for --import-priority is no priority of the scheme {scheme}, which the queue there has"
+                    );
+                    return Err(Failure::usage(what)
+                        .hint("say most-urgent, or a priority of that scheme; nothing was moved"));
+                }
+                Some(priority.clone())
+            }
+            None => None,
+        };
         if here["order"] != "fifo" || there["order"] == "fifo" {
             let means_the_same = ["scheme", "default_priority"].iter().all(|key| here[key] == there[key]);
-            return if means_the_same { Self::Missing } else { Self::AsShown };
+            return Ok(if means_the_same { Self::Missing } else { Self::AsShown });
         }
-        match asked {
-            None => Self::Unknown,
-            Some(word) if *word == MOST_URGENT => Self::As(most_urgent(&there["scheme"])),
-            Some(priority) => Self::As(priority.clone()),
-        }
+        Ok(asked.map_or(Self::Unknown, Self::As))
     }
 }
 
-/// The most urgent priority of a scheme, in its words: level 0 of a route.
-fn most_urgent(scheme: &Value) -> Value {
-    let scheme = Scheme::deserialize(scheme).unwrap_or_default();
-    json!(scheme.of_route(Some(0)))
+/// The failure of a move that has to be told which priority messages get.
+fn import_unknown(from: &End, to: &End) -> Failure {
+    let what = format!(
+        "{} is served in publish order and has messages without a priority; {} is served by priority",
+        from.named(),
+        to.named()
+    );
+    Failure::new(Exit::Error, what)
+        .declined()
+        .hint("say which priority they get there: --import-priority most-urgent, or a priority")
 }
 
 struct Mover<'a> {
@@ -271,6 +317,7 @@ impl Mover<'_> {
                 }
                 if failure.is_declined() {
                     let _ = self.from.settle(receipts(left), "release").await;
+                    self.ledger.are_not_there(left);
                 }
                 return Err(failure);
             }
@@ -356,16 +403,8 @@ impl Mover<'_> {
                 Import::Missing => drop(message.as_object_mut().and_then(|fields| fields.remove("priority"))),
                 Import::AsShown => {}
                 Import::As(priority) => message["priority"] = priority.clone(),
-                Import::Unknown => {
-                    let what = format!(
-                        "{} is served in publish order and has messages without a priority; {} is served by priority",
-                        self.from.named(),
-                        self.to.named()
-                    );
-                    return Err(Failure::new(Exit::Error, what).declined().hint(
-                        "say which priority they get there: --import-priority most-urgent, or a priority",
-                    ));
-                }
+                // One that came since the move began.
+                Import::Unknown => return Err(import_unknown(self.from, self.to)),
             }
         }
         let ask = json!({ "messages": all });

@@ -376,7 +376,7 @@ fn the_most_urgent_message_comes_first() {
         &["publish", "jobs", "x", "--priority", "-1"],
         expect![[r#"
             exit 1
-            error: `priority`: queue `jobs` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9 (422 priority-out-of-range)
+            error: `priority` is `-1`: queue `jobs` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9 (422 priority-out-of-range)
              hint: send one of them, or none; nothing was done
         "#]],
     );
@@ -706,10 +706,10 @@ fn messages_can_be_moved_and_removed_by_filter() {
     story.check(
         &["purge", "q", "--yes", "--status", "leased"],
         expect![[r#"
-        exit 1
-        error: `status`: purge takes ready, delayed or dead: leased messages stay (422 value-invalid)
-         hint: use remove with a filter to take messages away from their consumers
-    "#]],
+            exit 1
+            error: `status` is `leased`: purge takes ready, delayed or dead: leased messages stay (422 value-invalid)
+             hint: use remove with a filter to take messages away from their consumers
+        "#]],
     );
     story.broker.stop();
 }

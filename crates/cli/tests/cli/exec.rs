@@ -229,7 +229,11 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["list", "--priority", "urgent"], 1, "priority"),
         (&["list", "--status", "done"], 2, "possible values"),
         (&["limit", "many"], 2, "many"),
-        (&["create", "--attempts", "x"], 2, "'x' for '--attempts <N>': give a whole number, such as 10"),
+        (
+            &["create", "--attempts", "x"],
+            2,
+            "'x' for '--attempts <N>': it must be a whole number from 0 to 4294967295",
+        ),
         (&["limit", "4294967296"], 2, "4294967296"),
         (&["cancel"], 2, "<ID>"),
     ] {

@@ -391,3 +391,38 @@ fn the_journal_stamps_lines_itself() {
     let (_, said) = broker.end();
     assert!(said.lines().next().is_some_and(|line| line.starts_with(" INFO overtake")), "{said}");
 }
+
+/// All queues of the configuration are checked before the first is declared.
+#[test]
+fn a_start_that_cannot_declare_all_its_queues_declares_none() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let broker = Broker::start(&data);
+    broker.run(&["queue", "declare", "old", "order=fifo"]).ok();
+    broker.run(&["publish", "old", "without a priority"]).ok();
+    broker.stop();
+
+    let dir_flag = data.to_str().expect("UTF-8");
+    let start = [
+        "serve",
+        "--segment-bytes",
+        "4MiB",
+        "--http",
+        "127.0.0.1:0",
+        "--amqp",
+        "127.0.0.1:0",
+        "--data-dir",
+        dir_flag,
+    ];
+    let refused = support::run(&[&start[..], &["--queue", "new", "--queue", "old"]].concat(), b"");
+    let said = refused.picture();
+    assert!(said.contains("cannot declare queue `old`"), "{said}");
+    assert!(said.contains("order = \"fifo\" into [queues.old]"), "{said}");
+    assert!(!said.contains("on the command line `--import-priority`"), "{said}");
+
+    let broker = Broker::start_with(&data, &["--queue", "old={ order = \"fifo\" }"]);
+    let listed = broker.run(&["queue", "list", "--json"]).json();
+    let names: Vec<_> =
+        listed["queues"].as_array().expect("queues").iter().map(|queue| &queue["name"]).collect();
+    assert_eq!(names, ["old"]);
+}

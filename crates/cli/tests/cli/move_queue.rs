@@ -218,16 +218,14 @@ fn what_cannot_be_moved_is_said_and_stays() {
     let state = dir.path().join("state.json");
     let full = here.run(&words("jobs", &there.url, &state));
     assert_eq!(full.code, 1, "{}", full.picture());
-    assert!(full.stderr.contains("run it again, and it goes on"), "{}", full.picture());
+    assert!(full.stderr.contains("; nothing was moved"), "{}", full.picture());
+    assert!(!state.exists(), "nothing is under way");
     assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(10), &json!(0)));
     let other = here.run(&words("jobs", "http://127.0.0.1:9", &state));
     assert_eq!(other.code, 69, "{}", other.picture());
     let missing = here.run(&words("none", &there.url, &state));
     assert!(missing.stderr.contains("there is no queue none at "), "{}", missing.picture());
     assert!(!missing.stderr.contains("run it again"), "{}", missing.picture());
-    declare(&here, "more", &json!({}));
-    let of_another = here.run(&words("more", &there.url, &state));
-    assert!(of_another.stderr.contains("is of a move from jobs at "), "{}", of_another.picture());
     ask(&there.url, "PATCH", "/v1/queues/jobs", &json!({"max_length": 100})).expect(200);
     here.run(&words("jobs", &there.url, &state)).ok();
     assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(0), &json!(10)));
@@ -244,8 +242,23 @@ fn messages_without_a_priority_need_one_where_priorities_begin_to_decide() {
     let words = words("jobs", &there.url, &state);
     let refused = here.run(&words);
     assert!(refused.stderr.contains("--import-priority most-urgent"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("nothing was moved") && !refused.stderr.contains("goes on"),
+        "{}",
+        refused.stderr
+    );
+    let unknown = here.run(&[&words[..], &["--import-priority", "zz"]].concat());
+    assert!(unknown.stderr.contains("`zz` for --import-priority"), "{}", unknown.stderr);
+    assert!(
+        here.run(&[&words[..], &["--import-priority", ""]].concat()).stderr.contains("--import-priority")
+    );
     assert_eq!(totals(&there, "jobs")["ready"], 0);
-    assert_eq!(totals(&here, "jobs")["ready"], 2);
+    // It was refused before anything was leased, and leaves no file behind.
+    assert!(!state.exists());
+    assert_eq!(
+        (&totals(&here, "jobs")["ready"], &totals(&here, "jobs")["delivered"]),
+        (&json!(2), &json!(0))
+    );
     let answer = moved(here.run(&[&words[..], &["--json", "--import-priority", "most-urgent"]].concat()));
     assert_eq!(answer, json!({"moved": 2}));
     let priorities: Vec<_> = seen(&there, "jobs", "ready")

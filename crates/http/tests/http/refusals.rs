@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::Request;
 use http_body::Frame;
 use overtake_http::HttpOptions;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{Reply, World};
 
@@ -59,6 +59,12 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("PUT", "/v1/queues/q", r#"{"backoff":{"multiplier":0}}"#, "422 value-invalid", "backoff.multiplier"),
     ("PUT", "/v1/queues/q", r#"{"backoff":{"initial":1}}"#, "422 field-unknown", "backoff.initial"),
     ("PUT", "/v1/queues/q", r#"{"lanes":{"11":{"max_active":1}}}"#, "422 value-invalid", "lanes.11"),
+    ("PUT", "/v1/queues/q", r#"{"lanes":{"1":{},"1":{}}}"#, "422 field-duplicate", "lanes.1"),
+    ("PATCH", "/v1/queues/q", r#"{"ttl_ms":1,"ttl_ms":1}"#, "422 field-duplicate", "ttl_ms"),
+    ("PATCH", "/v1/queues/q", r#"{"lanes":{"1":null,"1":null}}"#, "422 field-duplicate", "lanes.1"),
+    ("PUT", "/v1/categories/c/groups/g", r#"{"ttl_ms":1,"ttl_ms":2}"#, "422 field-duplicate", "ttl_ms"),
+    ("PUT", "/v1/endpoints/e", r#"{"queue":"q","queue":"r"}"#, "422 field-duplicate", "queue"),
+    ("GET", "/v1/queues?limit=1&limit=1", "", "422 value-invalid", "limit"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a""#, "400 json-malformed", ""),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","prio":1}"#, "422 field-unknown", "prio"),
     (
@@ -199,6 +205,173 @@ fn check_problem(reply: &Reply, what: &str) {
     for field in ["title", "detail", "hint"] {
         assert!(!reply.json[field].as_str().unwrap_or_default().is_empty(), "no {field}: {what}");
     }
+}
+
+/// The message of a problem as a person sees it: the key, and what happened.
+fn said(reply: &Reply) -> String {
+    format!(
+        "{}: {}",
+        reply.json["key"].as_str().unwrap_or_default(),
+        reply.json["detail"].as_str().unwrap_or_default()
+    )
+}
+
+#[tokio::test]
+async fn a_wrong_value_of_a_setting_is_named_with_its_key() {
+    let document: Value = serde_json::from_str(&overtake_http::openapi_json()).expect("JSON");
+    let settings = document["components"]["schemas"]["Settings"]["properties"].as_object().expect("settings");
+    assert!(settings.len() > 30);
+    let world = World::with_queue("").await;
+    for key in settings.keys() {
+        let mut refused = 0;
+        for wrong in [json!("?!"), json!(-7), json!(0.5), json!(315_360_000_000_001_u64)] {
+            let body = json!({ key: wrong }).to_string();
+            for (method, path) in
+                [("PUT", "/v1/queues/new"), ("PATCH", "/v1/queues/q"), ("PUT", "/v1/categories/c/groups/g")]
+            {
+                let reply = world.ask(method, path, &body).await;
+                if reply.status.is_success() || reply.code().starts_with("404") {
+                    continue;
+                }
+                refused += 1;
+                let value = wrong.as_str().map_or_else(|| wrong.to_string(), ToOwned::to_owned);
+                let said = said(&reply);
+                assert_eq!(reply.status, 422, "{method} {path} {body}: {said}");
+                assert!(
+                    said.contains(key.as_str()) && said.contains(&value),
+                    "{method} {path} {body}: {said}"
+                );
+                check_problem(&reply, &body);
+            }
+            world.ask("PUT", "/v1/queues/q?replace=true", "").await.expect(200);
+            world.delete("/v1/queues/new").await;
+        }
+        assert!(refused > 0, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_value_of_a_parameter_is_named_with_it() {
+    let document: Value = serde_json::from_str(&overtake_http::openapi_json()).expect("JSON");
+    // Any text may be the value of these.
+    let are_free = ["vhost", "queue", "name", "key", "user_id", "header.NAME"];
+    let world = World::with_queue("").await;
+    world.put("/v1/queues/executions", r#"{"scheme":"named"}"#).await.expect(201);
+    let mut checked = Vec::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let place = path.replace("{queue}", "q").replace("{exchange}", "amq.topic").replace("{path}", "a");
+        for (method, operation) in operations.as_object().expect("operations") {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            for name in parameters.filter(|one| one["in"] == "query").filter_map(|one| one["name"].as_str()) {
+                if are_free.contains(&name) {
+                    continue;
+                }
+                let id = if place.contains("{id}") { "seq-1" } else { "" };
+                let uri = format!("{}?{name}=z%C3%BC!", place.replace("{id}", id));
+                let reply = world.ask(&method.to_uppercase(), &uri, "").await;
+                let said = said(&reply);
+                assert_eq!(reply.status, 422, "{method} {uri}: {said}");
+                assert!(said.contains(name) && said.contains("`zü!`"), "{method} {uri}: {said}");
+                check_problem(&reply, &uri);
+                checked.push(name.to_owned());
+            }
+        }
+    }
+    checked.sort_unstable();
+    checked.dedup();
+    let expected = [
+        "body",
+        "check",
+        "cursor",
+        "if",
+        "import_priority",
+        "limit",
+        "mandatory",
+        "order",
+        "priority",
+        "properties",
+    ];
+    assert!(expected.iter().all(|name| checked.iter().any(|one| one == name)), "{checked:?}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_with_the_value_that_was_sent() {
+    let world = World::with_queue(r#"{"scheme":"named"}"#).await;
+    world.publish("a").await;
+    let check = async |method: &str, path: &str, body: &str, expect: &str| {
+        let reply = world.ask(method, path, body).await;
+        assert!(said(&reply).contains(expect), "{method} {path} {body}: {}", reply.text);
+    };
+    let (queue, messages) = ("/v1/queues/q", "/v1/queues/q/messages");
+    check(
+        "PATCH",
+        queue,
+        r#"{"overflow":"drop"}"#,
+        "`overflow` is `drop`: expected one of `evict`, `reject`",
+    )
+    .await;
+    check("PATCH", queue, r#"{"picker":"foo"}"#, "`picker` is `foo`: expected one of `strict`, `aging_ms`")
+        .await;
+    check(
+        "PATCH",
+        queue,
+        r#"{"delivery_limit":-1}"#,
+        "`delivery_limit` is `-1`: expected a whole number from 0",
+    )
+    .await;
+    check("PATCH", queue, r#"{"max_unacked":0}"#, "`max_unacked` is `0`: it must be 1 to").await;
+    check(
+        "PATCH",
+        queue,
+        r#"{"history":"q"}"#,
+        "`history` is `q`: the `history` of the queue is the queue itself",
+    )
+    .await;
+    check("GET", "/v1/queues/q/messages?priority=zz", "", "`priority` is `zz`: queue `q` has scheme `named`")
+        .await;
+    check("POST", messages, r#"{"body":"b","priority":"zz"}"#, "`priority` is `zz`: queue `q` has scheme")
+        .await;
+    check(
+        "POST",
+        messages,
+        r#"{"messages":[{"body":"b"},{"body":"c","priority":7}]}"#,
+        "`messages[1].priority` is `7`",
+    )
+    .await;
+    check("POST", messages, r#"{"body":"b","id":"seq-7"}"#, "`id` is `seq-7`").await;
+    check("POST", "/v1/queues/q/purge", r#"{"expect":2}"#, "`expect` is `2`: 1 messages are selected").await;
+    check("POST", "/v1/queues/q/purge", r#"{"expect":-2}"#, "`expect` is `-2`: expected a whole number")
+        .await;
+    let raw = world.raw(messages, &[TEXT, ("Overtake-Priority", "zz")], b"x").await;
+    assert!(said(&raw).contains("`priority` is `zz`: queue `q`"), "{}", raw.text);
+    // A body that may hold a secret is not repeated.
+    let secret = world.put("/v1/users/u", r#"{"password":5150}"#).await;
+    assert!(secret.status == 422 && !secret.text.contains("5150"), "{}", secret.text);
+}
+
+#[tokio::test]
+async fn a_priority_for_what_waits_without_one_is_checked_when_nothing_waits() {
+    let world = World::with_queue(r#"{"scheme":"named","order":"fifo"}"#).await;
+    let check = async |method: &str, path: &str, body: &str, code: &str, hint: &str| {
+        let reply = world.ask(method, path, body).await;
+        assert_eq!(reply.code(), code, "{path}: {}", reply.text);
+        assert_eq!(reply.json["key"], "import_priority", "{path}");
+        assert!(reply.text.contains(hint), "{path}: {}", reply.text);
+    };
+    for body in ["{}", r#"{"order":"priority"}"#] {
+        check("PATCH", "/v1/queues/q?import_priority=zz", body, "422 priority-unknown", "`most-urgent`")
+            .await;
+        check("PATCH", "/v1/queues/q?import_priority=7", body, "422 priority-unknown", "`most-urgent`").await;
+        check("PATCH", "/v1/queues/q?import_priority=", body, "422 value-invalid", "").await;
+        let new = "/v1/queues/new?replace=true&import_priority=zz";
+        check("PUT", new, body, "422 priority-unknown", "").await;
+        let new = "/v1/queues/new?import_priority=1";
+        check("PUT", new, body, "422 value-invalid", "replace=true").await;
+    }
+    let body = r#"{"order":"priority","import_priority":"high"}"#;
+    check("PATCH", "/v1/queues/q", body, "422 field-unknown", "parameter of the query").await;
+    check("PUT", "/v1/queues/q", body, "422 field-unknown", "parameter of the query").await;
+    assert_eq!(world.get("/v1/queues/q").await.json["settings"]["order"], "fifo");
 }
 
 #[tokio::test]
@@ -391,7 +564,7 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
         let reply = world.post(path, body).await;
         let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
         assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
-        assert_eq!(reply.json["detail"], detail, "{body}");
+        assert!(said(&reply).ends_with(detail), "{body}: {}", said(&reply));
         check_problem(&reply, body);
     };
     let queue = "/v1/queues/q/messages";
@@ -438,7 +611,7 @@ async fn a_refusal_names_what_is_not_there() {
     world.put("/v1/queues/orders", "").await.expect(201);
     let check = async |method: &str, path: &str, body: &str, detail: &str| {
         let reply = world.ask(method, path, body).await;
-        assert_eq!(reply.json["detail"], detail, "{method} {path} {body}: {}", reply.text);
+        assert!(said(&reply).ends_with(detail), "{method} {path} {body}: {}", reply.text);
         check_problem(&reply, path);
     };
     let near = "no queue `order` in vhost `/`; did you mean `orders`?";
@@ -503,7 +676,7 @@ async fn a_refused_transaction_says_which_part_is_at_fault() {
         let reply = world.post("/v1/transactions", &body.to_string()).await;
         let seen = (reply.code(), reply.json["key"].as_str().unwrap_or_default().to_owned());
         assert_eq!(seen, (code.to_owned(), key.to_owned()), "{body}: {}", reply.text);
-        assert_eq!(reply.json["detail"], detail, "{body}");
+        assert!(said(&reply).ends_with(detail), "{body}: {}", said(&reply));
         check_problem(&reply, &body.to_string());
     };
     check(

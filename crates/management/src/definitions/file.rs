@@ -1,10 +1,11 @@
 //! What a file of definitions holds. Fields that mean nothing here are passed over, as RabbitMQ does; a value that cannot be
 //! is not.
 
+use overtake_redact::UniqueKeys;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::ask::with_place;
+use crate::ask::{read_json, with_place};
 use crate::bindings::BindingPut;
 use crate::exchanges::ExchangePut;
 use crate::policies::PolicyPut;
@@ -94,6 +95,7 @@ impl Definitions {
     /// # Errors
     /// What cannot be, with its place: `queues[3].durable`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Problem> {
+        read_json::<UniqueKeys>(bytes)?;
         let mut json = serde_json::Deserializer::from_slice(bytes);
         serde_path_to_error::deserialize(Object(&mut json))
             .map_err(|error| Problem::bad(format_args!("the body is not understood: {}", with_place(&error))))

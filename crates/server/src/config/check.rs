@@ -2,7 +2,7 @@
 
 use overtake_connectors::{Connector, check_configured};
 use overtake_engine::SHARDS_MAX;
-use overtake_lane::PriorityLanes;
+use overtake_lane::{PriorityLanes, Refusal};
 use overtake_peer::Vault;
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
@@ -63,6 +63,7 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
         ));
     }
     config.queues.iter().try_for_each(|queue| check_queue(queue, file))?;
+    config.queues.iter().try_for_each(|queue| check_history(queue, &config.queues, file))?;
     config.endpoints.iter().try_for_each(|endpoint| check_connector("endpoints", endpoint, file))?;
     config.sources.iter().try_for_each(|source| check_connector("sources", source, file))
 }
@@ -220,6 +221,25 @@ fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<()
     let mut path = vec!["queues", &queue.name];
     path.extend(key.split('.'));
     Err(within(&queue.origin, file, &path, what))
+}
+
+/// Refuses a history that is the queue itself or, among the queues of the configuration, leads back to it.
+fn check_history(
+    queue: &super::ConfiguredQueue,
+    all: &[super::ConfiguredQueue],
+    file: Option<&File>,
+) -> Result<(), ConfigError> {
+    let mut next = queue.settings.history.as_deref();
+    for _ in all {
+        if next == Some(&queue.name) {
+            let what = format!("`queues.{}.history`: {}", queue.name, Refusal::HistoryCircular);
+            let error = within(&queue.origin, file, &["queues", &queue.name, "history"], what);
+            return Err(error.hint(Refusal::HistoryCircular.hint()));
+        }
+        let history = all.iter().find(|other| Some(&*other.name) == next);
+        next = history.and_then(|history| history.settings.history.as_deref());
+    }
+    Ok(())
 }
 
 /// What its start would refuse is refused here already.

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use overtake_lane::{BYTE_UNITS, with_unit};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::engine::{EngineKind, Replicas};
@@ -136,17 +137,6 @@ impl Value for Listen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
-const BYTE_UNITS: &[(&str, u64)] = &[
-    ("B", 1),
-    ("kB", 1_000),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
-
 impl Value for ByteSize {
     const KIND: &'static str = "BYTES";
 
@@ -264,16 +254,6 @@ fn in_parts(text: &str) -> Option<u64> {
         rest = rest[number + unit.len()..].trim_start();
     }
     (below < u64::MAX).then_some(total)
-}
-
-/// A whole number with a unit behind it, or without one; `None` if it is something else or too large.
-fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..end].parse().ok()?;
-    let unit = text[end..].trim_start();
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit || unit.is_empty())?;
-    number.checked_mul(if unit.is_empty() { 1 } else { *factor })
 }
 
 /// What a damaged store means.

@@ -255,6 +255,16 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
                 | ^^^^^^^^^
         "#]],
     );
+    file("[queues.orders]\nmax_bytes = \"10MiB\"\nhistory = \"past\"\n", expect!["fine\n"]);
+    file(
+        "[queues.a]\nhistory = \"b\"\n[queues.b]\nhistory = \"a\"\n",
+        expect![[r#"
+            overtake.toml:2:1: `queues.a.history`: the `history` of the queue is the queue itself, or leads back to it
+              2 | history = …
+                | ^^^^^^^
+            hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
+        "#]],
+    );
     file(
         "[queues.orders]\nscheme = \"five\"\n",
         expect![[r#"

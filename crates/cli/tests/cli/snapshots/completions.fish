@@ -495,6 +495,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand peek" -l password-file
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand peek" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand peek" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -547,6 +548,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l passw
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -567,6 +569,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l passw
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
@@ -586,6 +589,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand remove" -l password-fi
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand remove" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand remove" -l json -d 'Print JSON for programs'
@@ -606,6 +610,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l password-fi
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand cancel" -l json -d 'Print JSON for programs'
@@ -643,6 +648,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand replay" -l password-fi
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand replay" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l all -d 'Every message. Must be said'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand replay" -s q -l quiet -d 'Print nothing but what was asked for'
