@@ -18,6 +18,7 @@ mod executions;
 mod forward;
 mod journal;
 mod lane;
+mod looks;
 mod merge;
 mod options;
 mod outbox;
@@ -72,7 +73,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 17] = [
+const BENCHES: [(&str, &str, Bench); 18] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -89,6 +90,11 @@ const BENCHES: [(&str, &str, Bench); 17] = [
     ("ends", "connections with many consumers end at once, in this process: how long others wait", |plan| {
         Report::Rows(ends::run(plan))
     }),
+    (
+        "looks",
+        "at all of a deep queue, in this process, 100-byte bodies, ten levels: how long others wait",
+        |plan| Report::Rows(looks::run(plan)),
+    ),
     ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
     ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {
         Report::Rows(watched::run(plan))

@@ -1,7 +1,7 @@
 //! JSON bodies: bytes become a value of Rust, or a problem that names the field.
 //!
-//! [`decode`] decodes a body once. It decodes a body that fails a second time, with the path kept, so good requests do not pay for the
-//! messages of bad ones.
+//! [`decode`] reads a body twice: first for a field that is there twice, of which a map would keep the last one and say nothing, and then
+//! for what it means. It reads a body that fails once more, with the path kept, so good requests do not pay for the messages of bad ones.
 
 use std::fmt;
 use std::marker::PhantomData;

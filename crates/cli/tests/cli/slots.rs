@@ -324,7 +324,15 @@ fn judge(story: &Story) {
     }
     assert!(waited.len() > 1_000, "{} were begun once", waited.len());
     waited.sort_unstable();
-    assert!(waited.is_sorted_by_key(|(_, _, started)| *started), "begun out of order");
+    // What was on its way to whoever was killed comes back untouched, and begins late in its first attempt: at most what was out then.
+    let mut soonest = None;
+    let late = waited.iter().rev().filter(|(_, _, started)| {
+        let is_late = soonest.is_some_and(|soonest| *started > soonest);
+        soonest = Some(soonest.map_or(*started, |soonest| (*started).min(soonest)));
+        is_late
+    });
+    let late = late.count() as u64;
+    assert!(late <= 2 * SLOTS, "{late} began after less urgent ones");
     // What ends in a millisecond makes room for what begins in it.
     running.sort_unstable();
     let most = running

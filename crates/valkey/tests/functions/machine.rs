@@ -229,7 +229,7 @@ fn ends() -> impl Strategy<Value = (DeadLetterTo, Option<String>)> {
         2 => Just(DeadLetterTo::Drop),
         3 => prop::sample::select(vec![queue(DEAD), queue(DEAD), queue(PAST), queue(QUEUE), queue("nowhere"), exchange]),
     ];
-    let history = prop::sample::select(vec![PAST, PAST, PAST, DEAD, "nowhere", QUEUE]);
+    let history = prop::sample::select(vec![PAST, PAST, PAST, DEAD, "nowhere"]);
     (to, prop::option::weighted(0.25, history.prop_map(str::to_owned)))
 }
 
