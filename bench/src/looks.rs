@@ -26,7 +26,7 @@ fn message(queue: &str, priority: usize, key: Option<String>) -> NewMessage {
     NewMessage {
         to: Target::Queue(queue.into()),
         priority: (priority as i64).into(),
-        key: key.map(Into::into),
+        key,
         content: Content { body: vec![b'x'; BODY_LEN].into(), ..Content::default() },
         ..NewMessage::default()
     }

@@ -2,7 +2,7 @@
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
 use overtake_engine::{Browse, Content, Filter, NewMessage, Options, Refused, Target};
-use overtake_lane::{BrowseOrder, Command, Outcome, Refusal, Settings, Time};
+use overtake_lane::{BrowseOrder, Command, Outcome, Refusal, Time};
 use overtake_store::{Committer, MemoryDisk};
 
 const NOW: Time = Time(1_000);
@@ -23,7 +23,7 @@ impl Engine {
         let Opened { core, committer, .. } =
             Core::open(MemoryDisk::new(1), &Options::default(), NOW).expect("it opens");
         let mut engine = Self { core, committer };
-        let declare = Command::declare("q".into(), Box::new(Settings::default()));
+        let declare = Command::declare("q".into(), Box::default());
         engine.ask("declare", Request::Do(declare));
         for _ in 0..MESSAGES {
             engine.publish();
@@ -152,7 +152,7 @@ fn a_scan_ends_with_its_queue_and_with_whoever_asked() {
     engine.step();
     let delete = Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false };
     engine.ask("delete", Request::Do(delete));
-    let declare = Command::declare("q".into(), Box::new(Settings::default()));
+    let declare = Command::declare("q".into(), Box::default());
     engine.ask("declare", Request::Do(declare));
     let (_, result) = engine.step().pop().expect("told");
     assert_eq!(

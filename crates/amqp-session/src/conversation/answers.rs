@@ -81,7 +81,7 @@ impl Conversation {
                 };
                 self.connection.answer(token, result);
             }
-            Pending::Committed(token, transaction) => self.committed(token, transaction, result),
+            Pending::Committed(token, transaction) => self.committed(token, *transaction, result),
             Pending::StillThere(token, transaction, at_fault) => {
                 self.is_still_there(token, transaction, at_fault, result);
             }
@@ -129,8 +129,8 @@ impl Conversation {
         }
     }
 
-    fn committed(&mut self, token: Token, transaction: Box<Transaction>, result: Result<Told, Refused>) {
-        let Transaction { messages, gone, .. } = *transaction;
+    fn committed(&mut self, token: Token, transaction: Transaction, result: Result<Told, Refused>) {
+        let Transaction { messages, gone, .. } = transaction;
         if result.is_ok() && !gone.is_empty() {
             self.tell(Command::Settle { receipts: gone, outcome: Outcome::Ack });
         }
@@ -155,7 +155,7 @@ impl Conversation {
                 let text = format!("no exchange '{name}' in vhost '{}'", self.here.vhost);
                 Refused::because(ReplyCode::NotFound, text)
             }
-            (refusal, _) => Refused::Declined(refusal.clone()),
+            (refusal, _) => Refused::Declined(*refusal),
         };
         self.connection.answer(token, Err(refused));
     }
