@@ -51,7 +51,7 @@ pub(crate) enum Pending {
 pub(crate) struct Transaction {
     pub(crate) messages: Vec<NewMessage>,
     pub(crate) settlements: Vec<(Receipt, Outcome)>,
-    /// Receipts of messages that have left their queues while the client held them: settling them changes nothing but the place that
+    /// Receipts of messages that have ended while the client held them: settling them changes nothing but the place that
     /// they have in the client's window.
     pub(crate) gone: Vec<Receipt>,
 }

@@ -77,6 +77,11 @@ fn at<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
+/// Decodes a field that is a table: a list is none, although a derived `Deserialize` would take its values for the fields in their order.
+pub(crate) fn table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Object::deserialize(deserializer).map(|Object(value)| value)
+}
+
 /// A value that only a JSON object decodes to. A derived `Deserialize` also accepts an array of the fields' values.
 struct Object<T>(T);
 

@@ -137,7 +137,7 @@ impl Params {
     pub fn into_delete_only(mut self) -> Result<DeleteOnly, Problem> {
         let mut only = DeleteOnly::default();
         for (_, value) in self.take_all(|key| (key == "if").then_some(())).iter() {
-            for word in value.split(',').filter(|word| !word.is_empty()) {
+            for word in value.split(',') {
                 match word {
                     "empty" => only.if_empty = true,
                     "unused" => only.if_unused = true,

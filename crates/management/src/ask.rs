@@ -102,6 +102,15 @@ impl Ask {
         self.param(name) == Some("true")
     }
 
+    /// Whether a condition is given on which something is done: one that is misspelt must not count as none.
+    pub(crate) fn demands(&self, name: &str) -> Result<bool, Problem> {
+        match self.params(name).next() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(Problem::bad(format_args!("{name} is `{other}`: it must be true or false"))),
+        }
+    }
+
     /// What the body says. None is `{}`.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };

@@ -160,6 +160,7 @@ async fn declare(ask: Ask) -> Answer {
 }
 
 async fn delete(ask: Ask) -> Answer {
-    ask.desk().await?.delete_exchange(meant(ask.named("name")), ask.says("if-unused")).await?;
+    let if_unused = ask.demands("if-unused")?;
+    ask.desk().await?.delete_exchange(meant(ask.named("name")), if_unused).await?;
     done()
 }

@@ -116,6 +116,24 @@ fn a_transaction_settles_what_was_taken_from_its_consumer_and_the_window_has_roo
 }
 
 #[test]
+fn a_transaction_settles_what_took_too_long() {
+    let (broker, mut ann) = consuming(1, "a b", "a");
+    ann.declare("other", &[]);
+    change(&broker, |settings| {
+        (settings.run_timeout_ms, settings.dead_letter) = (1_000, DeadLetterTo::Keep);
+    });
+    ann.ack("a");
+    assert_eq!(ann.hears(), "b");
+    ann.begin();
+    broker.advance(1_000);
+    assert_eq!(broker.waiting("q"), "b:0(dead)");
+    ann.publish("other", "x");
+    ann.ack("b");
+    ann.commit();
+    assert_eq!(broker.waiting("other"), "x:0");
+}
+
+#[test]
 fn a_purge_leaves_what_consumers_hold() {
     let (broker, mut ann) = consuming(1, "a b c", "a");
     assert_eq!(wait(broker.engine().purge("q", None)).expect("purged"), 2);

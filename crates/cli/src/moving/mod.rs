@@ -139,7 +139,9 @@ pub(crate) async fn run(
     if matches!(import, Import::Unknown) && from.has_any_without_priority().await? {
         return Err(import_unknown(from, to).and("nothing was moved"));
     }
-    let ledger = Ledger::open(state, from.named(), to.named())?;
+    let mut ledger = Ledger::open(state, from.named(), to.named())?;
+    // Before anything is leased: a file that cannot be written is no reason to keep messages from others.
+    ledger.pauses(ledger.has_paused())?;
     let mut mover =
         Mover { from, to, ledger, import, is_another: false, most: usize::MAX, moved: Moved::default() };
     mover.give_back().await;
@@ -303,7 +305,13 @@ impl Mover<'_> {
 
     /// Publishes them there and takes them away here, as many at once as are taken there.
     async fn hand_over(&mut self, batch: &[Value]) -> Result<(), Failure> {
-        let numbers = self.ledger.number(batch)?;
+        let numbers = match self.ledger.number(batch) {
+            Ok(numbers) => numbers,
+            Err(failure) => {
+                let _ = self.from.settle(receipts(batch), "release").await;
+                return Err(failure);
+            }
+        };
         let mut left = batch;
         while !left.is_empty() {
             let (part, rest) = left.split_at(part(left, self.most));

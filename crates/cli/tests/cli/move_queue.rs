@@ -223,6 +223,9 @@ fn what_cannot_be_moved_is_said_and_stays() {
     assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(10), &json!(0)));
     let other = here.run(&words("jobs", "http://127.0.0.1:9", &state));
     assert_eq!(other.code, 69, "{}", other.picture());
+    let nowhere = here.run(&words("jobs", &there.url, &dir.path().join("none/state.json")));
+    assert_eq!(nowhere.code, 1, "{}", nowhere.picture());
+    assert_eq!(totals(&here, "jobs")["ready"], 10, "none is leased");
     let missing = here.run(&words("none", &there.url, &state));
     assert!(missing.stderr.contains("there is no queue none at "), "{}", missing.picture());
     assert!(!missing.stderr.contains("run it again"), "{}", missing.picture());

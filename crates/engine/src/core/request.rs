@@ -129,8 +129,8 @@ pub enum Request {
     Queue(Arc<str>),
     /// Tells the names of queues.
     QueueNames(Vec<QueueId>),
-    /// Tells of which of these receipts the message is still in its queue, whoever has it by now: [`Answer::Each`], with
-    /// [`Refusal::NoSuchMessage`] for each that is not.
+    /// Tells of which of these receipts the message is still in its queue and no dead letter, whoever has it by now:
+    /// [`Answer::Each`], with [`Refusal::NoSuchMessage`] for each that is not.
     StillThere(Vec<Receipt>),
     /// Shows every exchange.
     Exchanges,

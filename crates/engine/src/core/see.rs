@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Binding, CLOCK_KEY, Cursor, Look, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal,
-    Time, Topology,
+    Status, Time, Topology,
 };
 
 use super::{Answer, Core, Request};
@@ -29,9 +29,9 @@ impl<T> Core<T> {
                     .iter()
                     .map(|receipt| {
                         let is_here = self.broker.vhost_of(receipt.queue) == Some(self.asking.vhost);
-                        let is_there =
-                            is_here && self.broker.message_at(receipt.queue, receipt.seq).is_some();
-                        is_there.then_some(()).ok_or(Refusal::NoSuchMessage)
+                        let there = self.broker.message_at(receipt.queue, receipt.seq).filter(|_| is_here);
+                        let goes_on = there.is_some_and(|message| message.status != Status::Dead);
+                        goes_on.then_some(()).ok_or(Refusal::NoSuchMessage)
                     })
                     .collect(),
             ),

@@ -65,6 +65,12 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("PUT", "/v1/categories/c/groups/g", r#"{"ttl_ms":1,"ttl_ms":2}"#, "422 field-duplicate", "ttl_ms"),
     ("PUT", "/v1/endpoints/e", r#"{"queue":"q","queue":"r"}"#, "422 field-duplicate", "queue"),
     ("GET", "/v1/queues?limit=1&limit=1", "", "422 value-invalid", "limit"),
+    // A condition that is lost on its way is not none.
+    ("DELETE", "/v1/queues/q?if=", "", "422 value-invalid", "if"),
+    ("DELETE", "/v1/exchanges/amq.topic?if=", "", "422 value-invalid", "if"),
+    ("POST", "/v1/queues/q/remove", r#"{"filter":["ready"]}"#, "422 value-invalid", "filter"),
+    ("POST", "/v1/queues/q/cancel", r#"{"filter":[]}"#, "422 value-invalid", "filter"),
+    ("POST", "/v1/queues/q/replay", r#"{"filter":["dead"]}"#, "422 value-invalid", "filter"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a""#, "400 json-malformed", ""),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","prio":1}"#, "422 field-unknown", "prio"),
     (

@@ -137,7 +137,7 @@ async fn declare(ask: Ask) -> Answer {
 }
 
 async fn delete(ask: Ask) -> Answer {
-    let only = DeleteOnly { if_empty: ask.says("if-empty"), if_unused: ask.says("if-unused") };
+    let only = DeleteOnly { if_empty: ask.demands("if-empty")?, if_unused: ask.demands("if-unused")? };
     ask.desk().await?.delete_queue(ask.named("name"), only).await?;
     done()
 }

@@ -215,7 +215,9 @@ async fn queues_come_and_go_and_say_what_differs() {
         reply.text
     );
     world.publish("q", "a").await;
-    world.delete("/api/queues/%2F/q?if-empty=true").await.expect(400);
+    for wrong in ["if-empty=true", "if-empty=yes", "if-empty=", "if-unused=1"] {
+        world.delete(&format!("/api/queues/%2F/q?{wrong}")).await.expect(400);
+    }
     world.delete("/api/queues/%2F/q/contents").await.expect(204);
     world.delete("/api/queues/%2F/q?if-empty=true").await.expect(204);
     world.get(path).await.expect(404);

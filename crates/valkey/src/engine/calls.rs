@@ -163,11 +163,12 @@ impl House {
             Request::StillThere(receipts) => {
                 let mut results = Vec::with_capacity(receipts.len());
                 for receipt in receipts {
-                    let is_there = match self.here(asker, receipt.queue).await? {
-                        Some(hosted) => self.view_at(&hosted, receipt.seq).await?.is_some(),
-                        None => false,
+                    let there = match self.here(asker, receipt.queue).await? {
+                        Some(hosted) => self.view_at(&hosted, receipt.seq).await?,
+                        None => None,
                     };
-                    results.push(is_there.then_some(()).ok_or(Refusal::NoSuchMessage));
+                    let goes_on = there.is_some_and(|message| message.status != Status::Dead);
+                    results.push(goes_on.then_some(()).ok_or(Refusal::NoSuchMessage));
                 }
                 Answer::Each(results)
             }
