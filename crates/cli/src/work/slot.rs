@@ -105,7 +105,7 @@ async fn settled(mut verdict: Verdict, item: &Item, job: &Job) -> Verdict {
     };
     match answer {
         Some(Answer::Done | Answer::CancelAsked) => {}
-        // It was over when the run timeout was; the broker knows now that its slot is free.
+        // It was over when its time to run was.
         Some(Answer::Stale) if verdict.outcome == Outcome::TimedOut => {}
         Some(Answer::Stale) => {
             verdict.outcome = Outcome::Lost;
