@@ -13,7 +13,7 @@ const WITH_REFERENCES: [&str; 3] = ["codec", "deep", "client"];
 const WITH_BROKER: [&str; 4] = ["amqp", "client", "outbox", "places"];
 
 /// The benchmarks and their options. The program reads them itself, but building it takes minutes.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "lane",
     "merge",
     "routes",
@@ -22,6 +22,7 @@ const NAMES: [&str; 17] = [
     "engine",
     "executions",
     "ends",
+    "looks",
     "scrape",
     "watched",
     "forward",
