@@ -151,11 +151,25 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     Cli::from_arg_matches_mut(&mut matches)
 }
 
-/// The command with arguments that take `-1` as a value, which is refused as one then, and not as an argument that nobody knows.
+/// The command with arguments that take `-1` and `-5s` as a value, which is refused as one then, and not as an argument that nobody knows.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
-    let may = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
-    let command = command
-        .mut_args(|argument| if may(&argument) { argument.allow_negative_numbers(true) } else { argument });
+    let takes = |argument: &Arg, name| {
+        argument.get_value_names().is_some_and(|names| names.iter().any(|other| other.as_str() == name))
+    };
+    let command = command.mut_args(|argument| {
+        if !argument.get_action().takes_values() {
+            argument
+        } else if takes(&argument, "DURATION")
+            && argument.get_num_args().is_none_or(|values| values.min_values() > 0)
+        {
+            // One that may come without a value leaves the next option alone.
+            argument.allow_hyphen_values(true)
+        } else if !argument.is_positional() || takes(&argument, "N") {
+            argument.allow_negative_numbers(true)
+        } else {
+            argument
+        }
+    });
     command.mut_subcommands(with_negative_numbers)
 }
 
@@ -201,7 +215,7 @@ mod tests {
                 let (Some(long), true) = (argument.get_long(), argument.get_action().takes_values()) else {
                     continue;
                 };
-                for wrong in ["?!", "-7", "99999999999999999999999"] {
+                for wrong in ["?!", "-7", "-5s", "99999999999999999999999"] {
                     let option = format!("--{long}");
                     let given = [&words[..], &[&*option, wrong]].concat();
                     let Err(error) = parse(given.iter().map(Into::into)) else { continue };

@@ -230,6 +230,9 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Bytes), Failure> {
+        if names_nothing(path) {
+            return Err(Failure::usage("a name or an id is empty").hint("give one; nothing was asked"));
+        }
         let request = self.request(method, path).header(header::ACCEPT, "application/json");
         let request = match body {
             Some(body) => request
@@ -352,4 +355,10 @@ fn refused(status: StatusCode, bytes: &[u8]) -> Failure {
         Some(hint) if !hint.is_empty() => failure.hint(hint),
         _ => failure,
     }
+}
+
+/// Whether a segment of a path is empty: that of a name without a character, which would lead to another path.
+fn names_nothing(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.split('/').skip(1).any(str::is_empty)
 }

@@ -235,6 +235,9 @@ fn what_is_wrong_is_said_with_what_to_do() {
             "'x' for '--attempts <N>': it must be a whole number from 0 to 4294967295",
         ),
         (&["limit", "4294967296"], 2, "4294967296"),
+        (&["limit", "-1"], 2, "'-1' for '<N>'"),
+        (&["create", "--run-timeout", "-2s"], 2, "'-2s' for '--run-timeout <DURATION>'"),
+        (&["show", ""], 2, "a name or an id is empty"),
         (&["cancel"], 2, "<ID>"),
     ] {
         let run = story.exec(words);
