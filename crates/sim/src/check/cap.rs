@@ -127,14 +127,17 @@ pub(crate) fn check(book: &Book, round: &Round<'_>) -> Checked {
     Ok(())
 }
 
-/// Consumers that share a window hold no more together than it allows, once one of them was given something.
+/// Consumers that share a window hold no more together than it allows each of them that was given something, at that moment: what is
+/// urgent to one may be given to it beyond what is allowed to the others.
 pub(crate) fn check_shared(book: &Book, lent: &[Lent]) -> Checked {
-    for one in lent {
-        let Some(taker) = book.takers.get(&one.consumer).filter(|taker| !taker.no_ack) else { continue };
+    let sharer = |one: &Lent| book.takers.get(&one.consumer).filter(|taker| !taker.no_ack);
+    for (at, one) in lent.iter().enumerate() {
+        let Some(taker) = sharer(one) else { continue };
         let Some((id, window)) = taker.shared.zip(taker.window) else { continue };
         let size = book.windows.get(&id).copied().unwrap_or(0);
         let most = size.saturating_add(window.urgent.map_or(0, |urgent| urgent.extra));
-        let held = book.shared_held(id);
+        let later = lent[at + 1..].iter().filter_map(sharer).filter(|taker| taker.shared == Some(id));
+        let held = book.shared_held(id).saturating_sub(later.count() as u32);
         hold(size == 0 || held <= most, Promise::Cap, || {
             format!("consumers that share {id:?} hold {held}, {most} is the most")
         })?;
