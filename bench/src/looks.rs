@@ -1,4 +1,4 @@
-//! What a look at a deep queue costs everybody else: how long publishes to another queue take meanwhile, beside those while nobody looks.
+//! Looks at a deep queue: how long publishes to another queue take meanwhile, beside publishes while nobody looks.
 
 use std::time::{Duration, Instant};
 

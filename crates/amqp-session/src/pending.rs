@@ -46,7 +46,7 @@ pub(crate) enum Pending {
     StillThere(Token, Box<Transaction>, usize),
 }
 
-/// What is done together or not at all.
+/// Publishes and settlements that are done together or not at all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transaction {
     pub(crate) messages: Vec<NewMessage>,

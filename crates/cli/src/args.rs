@@ -145,7 +145,7 @@ pub(crate) enum Command {
 /// Reads a command line.
 ///
 /// # Errors
-/// What is wrong with it, or the help that it asks for.
+/// The mistake in the command line, or the help that it asks for.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut matches = with_negative_numbers(Cli::command()).try_get_matches_from(words)?;
     Cli::from_arg_matches_mut(&mut matches)
@@ -162,7 +162,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
         } else if takes(&argument, "DURATION")
             && argument.get_num_args().is_none_or(|values| values.min_values() > 0)
         {
-            // One that may come without a value leaves the next option alone.
+            // An option that may come without a value leaves the next option alone.
             argument.allow_hyphen_values(true)
         } else if !argument.is_positional() || takes(&argument, "N") {
             argument.allow_negative_numbers(true)

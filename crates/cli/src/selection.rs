@@ -155,7 +155,7 @@ impl Selection {
     }
 }
 
-/// What became of several ids to which the same was done.
+/// The outcome for each of several ids.
 #[derive(Debug)]
 pub(crate) struct Each {
     /// The answer about each that was done.
@@ -176,7 +176,7 @@ impl Each {
 }
 
 /// Does the same to each id, also when another fails, and tells at once what became of it: what was done in the words of `say`, what failed as an error.
-/// It ends early only where the broker cannot be reached.
+/// The loop ends early only where the broker cannot be reached.
 ///
 /// # Errors
 /// When nobody reads the output any more.

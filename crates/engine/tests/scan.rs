@@ -53,7 +53,7 @@ impl Engine {
         self.ask("browse", Request::Browse { queue: "q".into(), browse })
     }
 
-    /// One step of the scan whose turn it is.
+    /// Takes one step of the scan whose turn it is.
     fn step(&mut self) -> Vec<Told> {
         self.core.scan_on(LOOKS);
         self.hear()

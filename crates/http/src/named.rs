@@ -73,7 +73,7 @@ impl SentBody {
     }
 }
 
-/// What a request sent, as far as a problem with it may have to show a value.
+/// The parts of a request of which a problem may have to show a value.
 struct Sent {
     query: Option<String>,
     headers: HeaderMap,

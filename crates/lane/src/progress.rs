@@ -1,6 +1,6 @@
 //! The output that holders of leases have reported so far.
 //!
-//! It is in memory only, until the lease ends without a report of its own: then it becomes the output of the attempt. The end of a lease
+//! Reported output is in memory only, until the lease ends without a report of its own: then it becomes the output of the attempt. The end of a lease
 //! forgets nothing here, since every message ends one: what is over is forgotten when more has been reported, or too much is kept.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Progress {
 
 /// Most bytes that are kept for all leases together; beyond that, what was reported longest ago goes.
 const KEPT_MAX: usize = 64 << 20;
-/// What one costs beside its output, about.
+/// Bytes that one costs beside its output, about.
 const OVERHEAD: usize = 256;
 /// So many may be kept before those are forgotten whose lease is over.
 const FEW: usize = 64;
@@ -76,7 +76,7 @@ impl ProgressByLease {
     }
 }
 
-/// What the records of work that ends may contain besides its report.
+/// Reported output, and room in the store, for the records of work that ends.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkNotes {
     /// Bytes that records and attempts may take in the store; what does not fit ends without one.

@@ -200,7 +200,7 @@ pub struct Query {
     pub looks: Option<usize>,
 }
 
-/// What a query came to.
+/// The result of a query.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// The page.

@@ -160,7 +160,7 @@ impl Conversation {
         self.connection.answer(token, Err(refused));
     }
 
-    /// What has ended while the client held it is settled by that: the rest of the transaction is asked for again, as
+    /// A message that ended while the client held it counts as settled: the rest of the transaction is asked for again, as
     /// RabbitMQ does it. What is still there is somebody else's, or will be, and the transaction is refused.
     fn is_still_there(
         &mut self,

@@ -360,7 +360,7 @@ fn table(answer: &Value) -> String {
         "finished_at",
     ];
     for execution in executions {
-        // One that waits or runs again says how its last attempt ended.
+        // An execution that waits or runs again shows how its last attempt ended.
         let of = |key: &str| {
             let own = text(&execution[key]);
             if own.is_empty() { text(&execution["last_attempt"][key]) } else { own }

@@ -55,7 +55,7 @@ impl Setting {
         Self { option: None, key, value: value.into(), is_meant: true }
     }
 
-    /// What an option says, else a default, which a queue that is there need not have.
+    /// The value of an option, else a default, which a queue that is there need not have.
     fn of<T: Copy>(
         option: &'static str,
         key: &'static str,

@@ -411,7 +411,7 @@ impl Mover<'_> {
                 Import::Missing => drop(message.as_object_mut().and_then(|fields| fields.remove("priority"))),
                 Import::AsShown => {}
                 Import::As(priority) => message["priority"] = priority.clone(),
-                // One that came since the move began.
+                // The message came after the move had begun.
                 Import::Unknown => return Err(import_unknown(self.from, self.to)),
             }
         }

@@ -116,7 +116,7 @@ fn heard(answer: &Answer, tell: &watch::Sender<Pulse>) -> bool {
     match answer {
         Answer::CancelAsked => drop(tell.send_replace(Pulse::CancelAsked)),
         Answer::Stale => drop(tell.send_replace(Pulse::Lost)),
-        // Whoever may no longer extend may no longer lease either, and is told there.
+        // A worker that may no longer extend may no longer lease either, and is told there.
         Answer::Done | Answer::Declined(_) => {}
     }
     *answer != Answer::Stale

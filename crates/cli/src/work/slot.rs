@@ -84,7 +84,7 @@ async fn attend(
     // Also after its end: what it left behind ends with it.
     running.group.end(job.plan.grace, &job.stages).await;
     let (status, output) = running.close(status).await;
-    // What ran too long is no longer ours either.
+    // A message whose work ran too long is no longer ours either.
     if heart.pulse() == Pulse::Lost && cause != Cause::TooLong {
         let is_late = item.run_timeout.is_some_and(|most| took + LATENCY_MAX >= most);
         cause = if is_late { Cause::TooLong } else { Cause::Lost };
@@ -105,7 +105,7 @@ async fn settled(mut verdict: Verdict, item: &Item, job: &Job) -> Verdict {
     };
     match answer {
         Some(Answer::Done | Answer::CancelAsked) => {}
-        // It was over when its time to run was.
+        // The message was over at the end of its run timeout.
         Some(Answer::Stale) if verdict.outcome == Outcome::TimedOut => {}
         Some(Answer::Stale) => {
             verdict.outcome = Outcome::Lost;

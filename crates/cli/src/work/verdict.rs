@@ -15,7 +15,7 @@ pub(crate) enum Cause {
     Itself,
     /// It was ended: the message is wanted back.
     Cancelled,
-    /// It was ended: it ran for longer than its queue allows.
+    /// The program was ended: it ran for longer than its queue allows.
     TooLong,
     /// It was ended: the message is somebody else's.
     Lost,

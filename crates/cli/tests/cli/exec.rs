@@ -140,7 +140,7 @@ fn older_attempts_are_counted_and_an_empty_error_is_not_shown() {
     assert!(refused.stderr.contains("`bad` failed (exit code -3) and is tried again"), "{}", refused.stderr);
 }
 
-/// What is said of several is done to each, also when one fails; the exit code is that of the first failure.
+/// A command with several ids does the same to each, also when one fails; the exit code is that of the first failure.
 #[test]
 fn several_ids_are_each_tried_and_each_outcome_is_told() {
     let story = Story::new();

@@ -324,7 +324,7 @@ fn judge(story: &Story) {
     }
     assert!(waited.len() > 1_000, "{} were begun once", waited.len());
     waited.sort_unstable();
-    // What was on its way to whoever was killed comes back untouched, and begins late in its first attempt: at most what was out then.
+    // Messages on their way to a worker or broker that is killed come back untouched, and begin late in their first attempt: at most as many as there are slots, for each of the two.
     let mut soonest = None;
     let late = waited.iter().rev().filter(|(_, _, started)| {
         let is_late = soonest.is_some_and(|soonest| *started > soonest);

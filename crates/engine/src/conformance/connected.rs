@@ -294,7 +294,7 @@ pub async fn a_session_is_told_what_a_get_held_too_long<F: Fixture>(fixture: F) 
     assert_eq!(story.left().await, "a b");
 }
 
-/// Whoever has them by now: a lease may be over because its message is, a dead letter among them, or because somebody else gets it.
+/// A lease may be over because its message is, as a dead letter is, or because another consumer gets it.
 pub async fn a_session_is_told_which_messages_are_still_there<F: Fixture>(fixture: F) {
     let story = Story::new(fixture).await;
     story.declare("r", Settings::default()).await;

@@ -30,7 +30,7 @@ pub(super) struct Scan<T> {
     asker: Asker,
     queue: QueueId,
     name: Arc<str>,
-    /// What is left to do for the page.
+    /// The page that is asked for, less what earlier steps did of it.
     browse: Browse,
     page: Page,
     /// Bytes of the messages of the page.
@@ -38,7 +38,7 @@ pub(super) struct Scan<T> {
     stage: Stage,
 }
 
-/// What the next step of a scan does.
+/// The work of the next step of a scan.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// Looks for messages of the page.

@@ -480,7 +480,7 @@ async fn who_works_on_one_and_what_it_has_printed_is_seen() {
     assert_eq!(works.0.post(extend_path, &extend(json!({"output": ""}))).await.code(), "409 stale-receipt");
 }
 
-/// Whoever works on a message hears at once that it is wanted back, or gone.
+/// A worker hears at once that a message is wanted back, or gone.
 #[tokio::test]
 async fn an_extension_that_waits_is_answered_when_its_message_is_withdrawn() {
     let works = Works::new().await;

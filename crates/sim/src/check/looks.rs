@@ -18,14 +18,14 @@ pub(crate) struct Looks(BTreeMap<u64, Look>);
 struct Look {
     queue: QueueId,
     browse: Browse,
-    /// What has matched ever since it was asked; `None`: nobody here can tell what matches.
+    /// Messages that have matched ever since the look began; `None`: the simulator cannot tell what matches.
     matching: Option<BTreeSet<Seq>>,
 }
 
 impl Looks {
     pub(crate) fn begin(&mut self, ticket: u64, queue: QueueId, browse: &Browse, audit: &Audit) {
         let filter = &browse.filter;
-        // What a message says is in no audit, nor which of those that are ready somebody holds.
+        // An audit has no headers, and does not tell which of the ready messages a consumer holds.
         let is_known = filter.headers.is_empty()
             && filter.priority.is_none()
             && matches!(filter.status, None | Some(Status::Delayed | Status::Dead));
@@ -50,7 +50,7 @@ impl Looks {
         }
     }
 
-    /// One is answered.
+    /// A look is answered.
     pub(crate) fn check(&mut self, ticket: u64, result: &Result<Answer, Refused>) -> Checked {
         let Some(Look { queue, browse, matching }) = self.0.remove(&ticket) else { return Ok(()) };
         let Ok(Answer::Page(page)) = result else { return Ok(()) };
