@@ -19,7 +19,9 @@ use overtake_engine::core::Request;
 use overtake_engine::{Content, Filter, NewMessage, Select, Target};
 use overtake_lane::{Given, Status};
 use overtake_properties::{Fields, Short};
-use serde::Deserialize;
+use overtake_redact::{Strict, reason};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::rights::Here;
 
@@ -40,12 +42,24 @@ struct Order {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
+    #[serde(default, deserialize_with = "said")]
     status: Option<Status>,
+    #[serde(default, deserialize_with = "said")]
     priority: Option<Given>,
+    #[serde(default, deserialize_with = "said")]
     key: Option<String>,
     #[serde(default)]
     headers: std::collections::BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "said")]
     user_id: Option<String>,
+}
+
+/// Decodes a condition that may be left out, but not be `null`: one whose value was lost on its way would select more messages than were meant.
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    match Option::deserialize(deserializer)? {
+        None => Err(D::Error::custom("expected a value, found null")),
+        said => Ok(said),
+    }
 }
 
 /// Whom an order is answered to.
@@ -60,8 +74,10 @@ pub(crate) struct Reply {
 /// Reads an order.
 pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
     let wrong = |why: String| Refused::because(ReplyCode::PreconditionFailed, format!("{EXCHANGE}: {why}"));
-    let Order { queue, id, filter, all, priority } = serde_json::from_slice(&publish.body)
-        .map_err(|error| wrong(format!("the order makes no sense: {error}")))?;
+    let mut json = serde_json::Deserializer::from_slice(&publish.body);
+    let Order { queue, id, filter, all, priority } = Order::deserialize(Strict(&mut json))
+        .and_then(|order| json.end().map(|()| order))
+        .map_err(|error| wrong(format!("the order is not understood: {}", reason(&error.to_string()))))?;
     let select = match (id, filter, all) {
         (Some(id), None, false) => Select::Id(id),
         (None, Some(wanted), false) => {

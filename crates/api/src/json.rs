@@ -1,42 +1,26 @@
 //! JSON bodies: bytes become a value of Rust, or a problem that names the field.
 //!
-//! [`decode`] reads a body twice: first for a field that is there twice, of which a map would keep the last one and say nothing, and then
-//! for what it means. It reads a body that fails once more, with the path kept, so good requests do not pay for the messages of bad ones.
-
-use std::fmt;
-use std::marker::PhantomData;
+//! [`decode`] reads a body that fails once more, with the path kept, so good requests do not pay for the messages of bad ones.
 
 use http::StatusCode;
-use overtake_redact::{UniqueKeys, reason};
+use overtake_redact::{Strict, reason};
 use overtake_routes::nearest::did_you_mean;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
+use serde_path_to_error::Track;
 
 use crate::problem::{At, Problem};
 
-/// Decodes a JSON object.
+/// Decodes JSON strictly ([`Strict`]).
 ///
 /// # Errors
 /// 400 with line and column for bytes that are not JSON; 422 with the field for JSON that `T` does not accept, or in which an object has a
 /// field twice.
 pub fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
-    read::<UniqueKeys>(json).map_err(|problem| match problem.body().code() {
-        // The place says it better.
-        "json-malformed" => problem.key(""),
-        _ => problem,
-    })?;
-    // The text is JSON, then. Where an enum stands, serde reports a value of another kind as a mistake in the text.
-    read(json).map_err(|problem| match problem.body().code() {
-        "json-malformed" => problem.into_bad_value("expected a text or a table"),
-        _ => problem,
-    })
-}
-
-fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
-    let read = serde_json::from_slice(json).map(|Object(meaning)| meaning);
-    read.map_err(|first| why_not::<T>(json).unwrap_or_else(|| problem(&first, "")))
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let read = T::deserialize(Strict(&mut deserializer)).and_then(|value| deserializer.end().map(|()| value));
+    read.map_err(|error| why_not::<T>(json, &error))
 }
 
 /// The value under a key as problems name it, such as `messages[3].priority` or `lanes.hot.max_active`, as a text of one line, or `None` where
@@ -77,40 +61,29 @@ fn at<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Decodes a field that is a table: a list is none, although a derived `Deserialize` would take its values for the fields in their order.
-pub(crate) fn table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Object::deserialize(deserializer).map(|Object(value)| value)
-}
-
-/// A value that only a JSON object decodes to. A derived `Deserialize` also accepts an array of the fields' values.
-struct Object<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-            type Value = T;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(fields))
-            }
-        }
-        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+/// Why `json` is no `T`, which `error` says without the path.
+fn why_not<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> Problem {
+    if let Err(error) = serde_json::from_slice::<Value>(json)
+        && error.classify() != Category::Data
+        && !is_absurd(&error)
+    {
+        return problem(&error, "");
     }
-}
-
-fn why_not<T: DeserializeOwned>(json: &[u8]) -> Option<Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let error = serde_path_to_error::deserialize::<_, Object<T>>(&mut deserializer).err()?;
-    let path = match error.path().to_string() {
-        root if root == "." => String::new(),
-        path => path,
+    let mut track = Track::new();
+    let read = T::deserialize(Strict(serde_path_to_error::Deserializer::new(&mut deserializer, &mut track)));
+    let why = match read {
+        Ok(_) => problem(error, ""),
+        Err(error) => {
+            let path = track.path().to_string();
+            problem(&error, if path == "." { "" } else { &path })
+        }
     };
-    Some(problem(error.inner(), &path))
+    // The text is JSON, as was seen above. Where an enum stands, serde reports a value of another kind as a mistake in the text.
+    match why.body().code() {
+        "json-malformed" => why.into_bad_value("expected a text or a table"),
+        _ => why,
+    }
 }
 
 fn problem(error: &serde_json::Error, path: &str) -> Problem {
@@ -118,13 +91,16 @@ fn problem(error: &serde_json::Error, path: &str) -> Problem {
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
     let text = &*reason(text);
     let at = At { line: error.line(), column: error.column() };
-    // A number like 1e999 is well-formed JSON, but larger than any field accepts.
-    let is_absurd = text.starts_with("number out of range");
     match error.classify() {
-        Category::Syntax if is_absurd => Problem::bad_value(path, text.to_owned()).at(at),
+        Category::Syntax if is_absurd(error) => Problem::bad_value(path, text.to_owned()).at(at),
         Category::Data => wrong_field(text, path).at(at),
         Category::Syntax | Category::Eof | Category::Io => malformed(text).key(path).at(at),
     }
+}
+
+/// Whether it is about a number like 1e999, which is well-formed JSON, but larger than any field accepts.
+fn is_absurd(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("number out of range")
 }
 
 fn malformed(text: &str) -> Problem {

@@ -1,12 +1,12 @@
-//! Query parameters. A parameter that a request does not know is an error, since ignoring a misspelled filter would select everything.
+//! Query parameters: what they mean, and which values they may have.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
 use axum_core::extract::FromRequestParts;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::StatusCode;
 use http::request::Parts;
 use overtake_engine::{BROWSE_LIMIT_MAX, Browse, DeleteOnly, Filter};
 use overtake_lane::{BrowseOrder, Cursor, Status};
@@ -64,6 +64,11 @@ impl Params {
         Ok(Self(params))
     }
 
+    /// The names of the parameters.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+
     /// Takes the value of a parameter. An empty value counts as a missing parameter.
     ///
     /// # Errors
@@ -72,7 +77,7 @@ impl Params {
         let mut values =
             self.take_all(|key| (key == name).then_some(())).into_iter().map(|((), value)| value);
         match (values.next(), values.next()) {
-            (Some(_), Some(_)) => Err(Problem::bad_value(name, "the parameter is there twice")),
+            (Some(one), Some(other)) => Err(twice(name, &one, &other)),
             (value, _) => Ok(value.filter(|value| !value.is_empty())),
         }
     }
@@ -112,28 +117,10 @@ impl Params {
         chosen
     }
 
-    /// Refuses parameters that are left. `known` names the parameters of this request, for the hint.
-    ///
-    /// # Errors
-    /// 422 for the first parameter that is left.
-    pub fn finish(self, known: &str) -> Result<(), Problem> {
-        match self.0.into_iter().next() {
-            None => Ok(()),
-            Some((name, _)) => Err(Problem::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "parameter-unknown",
-                "the request has a query parameter it does not know",
-                "",
-            )
-            .hint(format!("use {known}"))
-            .key(name)),
-        }
-    }
-
     /// Takes `if=empty`, `if=unused`, or both.
     ///
     /// # Errors
-    /// 422 for any other parameter or value.
+    /// 422 for any other value.
     pub fn into_delete_only(mut self) -> Result<DeleteOnly, Problem> {
         let mut only = DeleteOnly::default();
         for (_, value) in self.take_all(|key| (key == "if").then_some(())).iter() {
@@ -145,14 +132,13 @@ impl Params {
                 }
             }
         }
-        self.finish("if=empty or if=unused")?;
         Ok(only)
     }
 
     /// Takes `if=unused`.
     ///
     /// # Errors
-    /// 422 for any other parameter or value.
+    /// 422 for any other value.
     pub fn into_if_unused(self) -> Result<bool, Problem> {
         let only = self.into_delete_only()?;
         if only.if_empty { Err(Problem::bad_value("if", "must be `unused`")) } else { Ok(only.if_unused) }
@@ -161,13 +147,13 @@ impl Params {
     /// Takes the parameters that select a page of messages, and those that say which parts to show.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that is not valid.
+    /// 422 for a value that is not valid.
     pub fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
         let filter = Filter {
             status: self.take("status")?.map(|word| status(&word)).transpose()?,
             priority: self.take("priority")?.map(|word| word.parse().unwrap_or_default()),
             key: self.take("key")?,
-            headers: self.take_all(|name| name.strip_prefix("header.").map(ToOwned::to_owned)),
+            headers: self.take_headers()?,
             user_id: self.take("user_id")?,
             ending: None,
             without_priority: self.take_flag("without_priority")?,
@@ -176,20 +162,16 @@ impl Params {
         let limit = self.take_limit(PAGE_LIMIT)?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
         let shown = self.take_shown()?;
-        self.finish(
-            "status, priority, without_priority, key, header.NAME, user_id, order, limit, cursor, body and properties",
-        )?;
         Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, shown))
     }
 
     /// Takes the name after which a page of queues begins, and the number of queues on the page.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that is not valid.
+    /// 422 for a value that is not valid.
     pub fn into_queue_page(mut self) -> Result<(Option<String>, usize), Problem> {
         let limit = self.take_limit(PAGE_LIMIT)?;
         let after = self.take("cursor")?.map(|word| queue_cursor(&word)).transpose()?;
-        self.finish("limit and cursor")?;
         Ok((after, limit))
     }
 
@@ -204,24 +186,32 @@ impl Params {
     /// Takes `timeout_ms`.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that is not valid.
+    /// 422 for a value that is not valid.
     pub fn into_timeout(mut self) -> Result<Option<Duration>, Problem> {
         let given = self.take("timeout_ms")?;
         let wrong =
             || Problem::bad_value("timeout_ms", format!("must be a number from 0 to {TIMEOUT_MS_MAX}"));
         let timeout = given.map(|text| digits(&text).filter(|ms| *ms <= TIMEOUT_MS_MAX).ok_or_else(wrong));
-        self.finish("timeout_ms")?;
         Ok(timeout.transpose()?.map(Duration::from_millis))
     }
 
     /// Takes the parameters that say which parts of a message to show.
     ///
     /// # Errors
-    /// 422 for a parameter that is not known, or a value that is not valid.
+    /// 422 for a value that is not valid.
     pub fn into_shown(mut self) -> Result<Shown, Problem> {
-        let shown = self.take_shown()?;
-        self.finish("body=none or body=full, and properties=text or properties=base64")?;
-        Ok(shown)
+        self.take_shown()
+    }
+
+    fn take_headers(&mut self) -> Result<Vec<(String, String)>, Problem> {
+        let headers = self.take_all(|name| name.strip_prefix("header.").map(ToOwned::to_owned));
+        let mut seen = BTreeMap::new();
+        for (name, value) in &headers {
+            if let Some(before) = seen.insert(name, value) {
+                return Err(twice(&format!("header.{name}"), before, value));
+            }
+        }
+        Ok(headers)
     }
 
     fn take_shown(&mut self) -> Result<Shown, Problem> {
@@ -233,6 +223,10 @@ impl Params {
         };
         Ok(Shown { body, properties })
     }
+}
+
+fn twice(name: &str, one: &str, other: &str) -> Problem {
+    Problem::bad_value(name, format!("the parameter is there twice: `{one}` and `{other}`"))
 }
 
 /// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order.
@@ -347,7 +341,6 @@ mod tests {
         }
         check(&format!("cursor={}", queue_cursor_text(&"n".repeat(256))), r#"value-invalid Some("cursor")"#);
         check("limit=1001", r#"value-invalid Some("limit")"#);
-        check("order=published", r#"parameter-unknown Some("order")"#);
     }
 
     fn check(query: &str, expect: &str) {
@@ -374,7 +367,7 @@ mod tests {
             "status=dead&priority=high&key=a%20b+c&header.x=1&header.y=&order=published&limit=1000&cursor=p7&body=none",
             r#"Some(Dead) Some(Name("high")) Some("a b c") [("x", "1"), ("y", "")] Published 1000 Some(Cursor(7)) false"#,
         );
-        check("staus=dead", r#"parameter-unknown Some("staus")"#);
+        check("header.x=1&header.x=1", r#"value-invalid Some("header.x")"#);
         check("status=done", r#"value-invalid Some("status")"#);
         check("limit=0", r#"value-invalid Some("limit")"#);
         check("limit=1001", r#"value-invalid Some("limit")"#);

@@ -1,7 +1,8 @@
 //! A group of consumers as a queue: what it is called, and which settings it has.
 
 use overtake_lane::{Backoff, PriorityLanes, Scheme, Settings};
-use overtake_redact::reason;
+use overtake_redact::{Strict, reason};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Between a category and a group in the name of the queue.
@@ -54,14 +55,14 @@ pub(crate) fn settings_of(
             let why = "is the server's for all groups: see `server.priority_lanes` in its configuration";
             return Err((key, why.to_owned()));
         }
-        if let Err(error) = serde_json::from_value::<Settings>(json!({ &*key: value })) {
+        if let Err(error) = Settings::deserialize(Strict(json!({ &*key: value }))) {
             let why = reason(&error.to_string());
             // The message about a key that is not known names it.
             return Err(if why.starts_with("unknown field") { (String::new(), why) } else { (key, why) });
         }
         all.insert(key, value);
     }
-    let read: Result<Settings, _> = serde_json::from_value(Value::Object(all));
+    let read: Result<Settings, _> = Settings::deserialize(Strict(Value::Object(all)));
     let settings = Settings {
         order: lanes.order(),
         ..read.map_err(|error| (String::new(), reason(&error.to_string())))?

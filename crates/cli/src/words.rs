@@ -5,7 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
 use overtake_lane::DURATION_MS_MAX;
-use overtake_redact::{UniqueKeys, reason};
+use overtake_redact::{Strict, reason};
 use overtake_server::config::{Millis, Value as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -101,13 +101,13 @@ pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Value, Failure> {
     Ok(Value::Object(headers))
 }
 
-/// A JSON document of a user, in which no key is there twice.
+/// A JSON document of a user, decoded strictly ([`Strict`]).
 ///
 /// # Errors
 /// What the parser says.
 pub(crate) fn json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice::<UniqueKeys>(text)?;
-    serde_json::from_slice(text)
+    let mut json = serde_json::Deserializer::from_slice(text);
+    T::deserialize(Strict(&mut json)).and_then(|value| json.end().map(|()| value))
 }
 
 /// Puts settings of a queue, as `KEY=VALUE`, over those in `settings`, such as those of a file.

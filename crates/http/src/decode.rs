@@ -22,7 +22,6 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        refuse_query(request.uri().query())?;
         Ok(Self(decode(&json_body(request, app).await?)?))
     }
 }
@@ -35,19 +34,6 @@ pub(crate) async fn json_body(request: Request, app: &App) -> Result<Bytes, Prob
         return Ok(Bytes::from_static(b"{}"));
     }
     if is_json { Ok(bytes) } else { Err(not_json()) }
-}
-
-/// Refuses query parameters, for a request that takes none: ignoring them, `purge?status=dead` would purge ready messages.
-pub(crate) fn refuse_query(query: Option<&str>) -> Result<(), Problem> {
-    match query {
-        None | Some("") => Ok(()),
-        Some(_) => Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "parameter-unknown",
-            "the request has a query parameter it does not know",
-            "put everything into the body: this request takes no query parameters",
-        )),
-    }
 }
 
 /// Whether `Content-Type` says that the body is JSON.

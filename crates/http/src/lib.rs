@@ -32,6 +32,7 @@ mod options;
 mod overview;
 mod path;
 mod problem;
+mod query;
 mod queues;
 mod routes;
 mod schedules;
@@ -74,6 +75,7 @@ pub fn router(desks: Desks, services: Services, options: HttpOptions) -> Router 
     routes
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn(query::known))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), named::name))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), login::login))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), counted))

@@ -57,7 +57,6 @@ async fn publish(
     QueueName(queue): QueueName,
     request: Request,
 ) -> Answer {
-    decode::refuse_query(request.uri().query())?;
     let headers = request.headers().clone();
     let body = decode::read(request, app.options.max_request_bytes).await?;
     let mut messages = if decode::is_json(&headers) {

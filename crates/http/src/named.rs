@@ -178,7 +178,13 @@ impl About {
         let value = parts.find(|(part, _)| is_it(part)).map(|(_, value)| value);
         match value {
             Some(value) => Some(percent_decode_str(value).decode_utf8_lossy().into_owned()),
-            None => (name == "vhost").then(|| self.vhost().to_owned()),
+            None if name == "vhost" => {
+                // The overview has it among its other parameters.
+                let query = Params::parse(self.uri.query().unwrap_or_default()).ok();
+                let named = query.and_then(|mut query| query.take(name).ok()?);
+                Some(named.unwrap_or_else(|| self.vhost().to_owned()))
+            }
+            None => None,
         }
     }
 

@@ -28,7 +28,8 @@ pub(crate) fn base() -> OpenApi {
         .version("1")
         .description(Some(
             "A durable message broker in which urgent work overtakes bulk work. Every error is a Problem with a `code` \
-             for programs and a `hint` for people.",
+             for programs and a `hint` for people. A query parameter that an operation does not take is refused; one with an \
+             empty value counts as left out, except `if` and `import_priority`.",
         ))
         .license(Some(license));
     OpenApiBuilder::new().info(info).build()
@@ -51,14 +52,18 @@ fn finished(mut document: OpenApi) -> OpenApi {
             }
         }
     }
-    // A rest of a path is written otherwise here than where it is served.
     let paths = std::mem::take(&mut document.paths.paths);
-    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path_in_document(&path), item)).collect();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         let refer = RefOr::Ref(Ref::new("#/components/responses/Problem"));
         operation.responses.responses.insert("default".to_owned(), refer);
     }
     document
+}
+
+/// A path that is served as it is written in the document: a rest of a path is written otherwise there.
+pub(crate) fn path_in_document(path: &str) -> String {
+    path.replace("{*", "{")
 }
 
 /// Either of them.

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::channel::Channel;
-use overtake_access::{Credentials, Identity, Right};
+use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, Right};
 use overtake_api::params::Params;
 use overtake_engine::Health;
 use overtake_engine::rights::Need;
@@ -270,8 +270,15 @@ impl Wanted {
             sort: params.take("sort")?.map(|word| sort(&word)).transpose()?.unwrap_or_default(),
             limit: params.take_limit(LIMIT)?,
         };
-        params.finish("vhost, name, queue, sort, limit")?;
         Ok(wanted)
+    }
+
+    /// Refuses a virtual host that does not exist, or that `who` may not enter: an overview without queues would say that it is empty.
+    async fn must_be_there(&self, app: &App, who: &Identity) -> Result<(), Problem> {
+        match &self.vhost {
+            None => Ok(()),
+            Some(vhost) => enter(app, who, vhost).await.map(drop),
+        }
     }
 
     fn takes(&self, queue: &QueueLook) -> bool {
@@ -298,6 +305,10 @@ impl Wanted {
             }),
         }
     }
+}
+
+async fn enter(app: &App, who: &Identity, vhost: &str) -> Result<Desk, Problem> {
+    app.desks.desk(who.clone(), vhost).await.map_err(|not| Problem::from(not).key("vhost"))
 }
 
 fn sort(word: &str) -> Result<Sort, Problem> {
@@ -434,6 +445,7 @@ fn shown<'a>(app: &App, who: &Identity, wanted: &Wanted, look: &'a Look) -> Over
 )]
 async fn overview(State(app): State<Arc<App>>, Who(who): Who, params: Params) -> Answer {
     let wanted = Wanted::from(params)?;
+    wanted.must_be_there(&app, &who).await?;
     let look = app.services.overview.now().await;
     json(StatusCode::OK, &shown(&app, &who, &wanted, &look))
 }
@@ -461,6 +473,7 @@ async fn overview_events(
     params: Params,
 ) -> Answer {
     let wanted = Wanted::from(params)?;
+    wanted.must_be_there(&app, &who).await?;
     let session = match peer.shows(&Method::GET, &headers) {
         Some(Credentials::WebSession(session)) => Some(session),
         _ => None,
@@ -503,15 +516,16 @@ async fn overview_events(
 )]
 async fn overview_history(State(app): State<Arc<App>>, Who(who): Who, mut params: Params) -> Answer {
     let (vhost, queue) = (params.take("vhost")?, params.take("queue")?);
-    params.finish("vhost, queue")?;
     let overview = &app.services.overview;
     let (totals, lanes) = match queue {
         Some(name) => {
-            let desk =
-                app.desks.desk(who, vhost.as_deref().unwrap_or(overtake_access::DEFAULT_VHOST)).await?;
+            let desk = enter(&app, &who, vhost.as_deref().unwrap_or(DEFAULT_VHOST)).await?;
             (None, Some(overview.lanes(&desk.queue(&name).await?)))
         }
         None => {
+            if let Some(vhost) = &vhost {
+                enter(&app, &who, vhost).await?;
+            }
             let look = Arc::clone(&overview.watch().borrow());
             let is_there = |queue: &&QueueLook| vhost.as_deref().is_none_or(|vhost| vhost == &*queue.vhost);
             let sees = |queue: &&QueueLook| who.sees(&queue.vhost, &queue.view.name);

@@ -212,7 +212,6 @@ async fn declare_queue(
 ) -> Answer {
     let replaces = params.take_flag("replace")?;
     let import = import_priority(&mut params)?;
-    params.finish("replace and import_priority")?;
     if import.is_some() && !replaces {
         return Err(Problem::bad_value(
             "import_priority",
@@ -300,7 +299,6 @@ async fn change_queue(
     request: Request,
 ) -> Answer {
     let import = import_priority(&mut params)?;
-    params.finish("import_priority")?;
     let change: Map<String, Value> = decode::decode(&decode::json_body(request, &app).await?)?;
     let changed = |before: &Settings| settings::changed(before, &change).map_err(about_setting);
     desk.change_queue(&name, import.as_ref(), changed).await.map_err(about_import)?;

@@ -220,7 +220,6 @@ async fn set_routes(
     request: Request,
 ) -> Answer {
     let only_check = params.take_flag("check")?;
-    params.finish("check")?;
     let media_type = request.headers().get(header::CONTENT_TYPE).cloned();
     let is_toml = media_type.is_some_and(|value| value.as_bytes().starts_with(b"application/toml"));
     let body = decode::read(request, app.options.max_request_bytes).await?;
@@ -282,7 +281,6 @@ async fn publish_to_topic(
     request: Request,
 ) -> Answer {
     let mandatory = params.take_flag("mandatory")?;
-    params.finish("mandatory")?;
     let to =
         to_exchange(ROUTES_EXCHANGE.into(), &path_of(&path), None, mandatory).map_err(|no| no.key("path"))?;
     let headers = request.headers().clone();

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use overtake_access::{Desk, Identity, Office, Tag};
 use overtake_engine::Engine;
-use overtake_redact::{UniqueKeys, reason};
+use overtake_redact::{Strict, reason};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Track};
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -165,25 +166,23 @@ impl Ask {
     }
 }
 
-/// JSON that means what is wanted, and has no key twice. What is refused is read once more, so that its place is known.
+/// Decodes JSON strictly ([`Strict`]). What is refused is read once more, so that its place is known.
 pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    read_value::<UniqueKeys>(bytes)?;
-    read_value(bytes)
-}
-
-fn read_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let placed =
-            serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
-        let why = placed.err().map_or_else(|| reason(&error.to_string()), |error| with_place(&error));
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let read = T::deserialize(Strict(&mut json)).and_then(|value| json.end().map(|()| value));
+    read.map_err(|error| {
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        let mut track = Track::new();
+        let placed = T::deserialize(Strict(serde_path_to_error::Deserializer::new(&mut json, &mut track)));
+        let why = with_place(&track.path(), &placed.err().unwrap_or(error));
         Problem::bad(format_args!("the body is not understood: {why}"))
     })
 }
 
 /// What is wrong with JSON, with its place before it, as `queues[3].durable`, and without the value.
-pub(crate) fn with_place(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
-    let why = reason(&error.inner().to_string());
-    match error.path().to_string() {
+pub(crate) fn with_place(path: &Path, error: &serde_json::Error) -> String {
+    let why = reason(&error.to_string());
+    match path.to_string() {
         place if place == "." => why,
         place => format!("{place}: {why}"),
     }

@@ -7,6 +7,7 @@ use overtake_access::{Desk, Tag};
 use overtake_lane::{Policy, PolicyKind, QueueView};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use serde_path_to_error::{Path, Segment};
 
 use crate::answer::{Answer, done, put, seen};
 use crate::ask::{Ask, with_place};
@@ -49,6 +50,14 @@ pub(crate) struct PolicyPut {
     apply_to: Option<String>,
 }
 
+fn value_at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, segment| match segment {
+        Segment::Map { key } => value.get(key),
+        Segment::Seq { index } => value.get(index),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    })
+}
+
 impl PolicyPut {
     /// The policy that is meant.
     pub(crate) fn policy(&self, kind: PolicyKind) -> Result<Policy, Problem> {
@@ -59,8 +68,11 @@ impl PolicyPut {
         if let Some(apply_to) = &self.apply_to {
             fields["apply-to"] = apply_to.as_str().into();
         }
-        let policy: Policy = serde_path_to_error::deserialize(fields)
-            .map_err(|error| Problem::bad(format_args!("Validation failed: {}", with_place(&error))))?;
+        let policy: Policy = serde_path_to_error::deserialize(&fields).map_err(|error| {
+            let why = with_place(error.path(), error.inner());
+            let value = value_at(&fields, error.path()).map(|value| format!(" (it is `{value}`)"));
+            Problem::bad(format_args!("Validation failed: {why}{}", value.unwrap_or_default()))
+        })?;
         policy.check(kind).map_err(Problem::bad)?;
         Ok(policy)
     }

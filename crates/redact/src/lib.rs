@@ -1,16 +1,16 @@
 //! What an error may show of a text that a user gave: a URL without its password, and a parser's message without the value it was given.
 //!
-//! [`UniqueKeys`] finds the error that parsers do not report: a key that is there twice.
+//! [`Strict`] finds two errors that serde does not report: a key that is there twice, and a list where a table is expected.
 //!
 //! Errors are copied into logs, terminals and issues. A value that does not parse may be a secret under a misspelled key, so no value is repeated: an error
 //! names the key, its place, what is expected, and what kind of value was found.
 
 mod excerpt;
 mod reason;
-mod unique;
+mod strict;
 mod url;
 
 pub use excerpt::{excerpt, toml_error};
 pub use reason::reason;
-pub use unique::UniqueKeys;
+pub use strict::Strict;
 pub use url::{MASK, masked};

@@ -141,12 +141,16 @@ fn an_order_without_reply_to_that_cannot_be_done_costs_the_channel() {
     );
 }
 
+const NULL: &str = "the order is not understood: expected a value, found null";
+const TWICE: &str = "the order is not understood: duplicate field `a`";
+const LIST: &str = "the order is not understood: expected a table, found a list";
+
 #[test]
-fn an_order_that_makes_no_sense_costs_the_channel_whoever_waits_for_an_answer() {
+fn an_order_that_is_not_understood_costs_the_channel_whoever_waits_for_an_answer() {
     let (broker, mut ann) = filled();
     let wrong = [
-        ("remove", "", "the order makes no sense: EOF"),
-        ("remove", "{}", "the order makes no sense: missing field `queue`"),
+        ("remove", "", "the order is not understood: EOF"),
+        ("remove", "{}", "the order is not understood: missing field `queue`"),
         ("remove", r#"{"queue": "q"}"#, "one of id, filter and \"all\": true must say which messages"),
         ("remove", r#"{"queue": "q", "all": false}"#, "one of id, filter"),
         ("remove", r#"{"queue": "q", "all": true, "id": "a"}"#, "one of id, filter"),
@@ -158,11 +162,17 @@ fn an_order_that_makes_no_sense_costs_the_channel_whoever_waits_for_an_answer() 
             "an empty filter means every message",
         ),
         ("remove", r#"{"queue": "q", "filter": {}, "all": true}"#, "one of id, filter"),
+        ("remove", r#"{"queue": "q", "filter": {"key": null, "status": "ready"}}"#, NULL),
+        ("remove", r#"{"queue": "q", "filter": {"user_id": null, "priority": 1}}"#, NULL),
+        ("remove", r#"{"queue": "q", "filter": {"priority": null, "status": "ready"}}"#, NULL),
+        ("remove", r#"{"queue": "q", "filter": {"headers": {"a": "1", "a": "2"}}}"#, TWICE),
+        ("remove", r#"{"queue": "q", "filter": ["ready"]}"#, LIST),
+        ("remove", r#"["q", "a"]"#, LIST),
         ("remove", r#"{"queue": "q", "id": "a", "priority": 9}"#, "remove takes no priority"),
         (
             "remove",
             r#"{"queue": "q", "id": "a", "color": 9}"#,
-            "the order makes no sense: unknown field `color`",
+            "the order is not understood: unknown field `color`",
         ),
         ("reprioritise", r#"{"queue": "q", "id": "a"}"#, "reprioritise needs a priority"),
         ("promote", r#"{"queue": "q", "id": "a"}"#, "the routing key must be reprioritise or remove"),

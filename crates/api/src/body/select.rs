@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::{GivenIn, HeadersIn, check_headers};
-use crate::json::table;
 use crate::name::checked_id;
 use crate::problem::Problem;
 use crate::schema::{PrioritySchema, StatusSchema};
@@ -17,13 +16,6 @@ use crate::schema::{PrioritySchema, StatusSchema};
 /// Decodes a field that may be left out, but not be `null`.
 fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
-}
-
-/// The same of a field that is a table.
-fn said_table<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    table(deserializer).map(Some)
 }
 
 /// A priority that is given: not `null`.
@@ -77,7 +69,7 @@ struct FilterIn {
 #[schema(as = Remove)]
 pub struct SelectIn {
     /// Which.
-    #[serde(default, deserialize_with = "table")]
+    #[serde(default)]
     filter: FilterIn,
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
@@ -97,7 +89,7 @@ pub struct ReprioritiseIn {
     #[schema(value_type = PrioritySchema)]
     priority: SaidPriority,
     /// Which.
-    #[serde(default, deserialize_with = "table")]
+    #[serde(default)]
     filter: FilterIn,
     /// Every message. Must be said: an empty filter is refused.
     #[serde(default)]
@@ -143,7 +135,7 @@ pub struct ReplayIn {
     #[schema(nullable = false)]
     id: Option<String>,
     /// Those that match.
-    #[serde(default, deserialize_with = "said_table")]
+    #[serde(default, deserialize_with = "said")]
     #[schema(nullable = false)]
     filter: Option<FilterIn>,
     /// Every dead letter.

@@ -91,7 +91,7 @@ fn a_publish_that_cannot_be_names_the_field() {
     publish(r#"{"body":"a"} x"#, "400 json-malformed - at 1:14");
     publish("{\"body\":\"\u{1}\"}", "400 json-malformed - at 1:10");
     publish(r#"{"body":"\ud800"}"#, "400 json-malformed - at 1:16");
-    publish("[]", "422 value-invalid - at 1:0");
+    publish("[]", "422 value-invalid - at 1:2");
     publish(r#"{"bdy":"a"}"#, "422 field-unknown bdy at 1:6");
     publish(r#"{"messages":[{"body":"a"},{"bdy":"a"}]}"#, "422 field-unknown messages[1].bdy at 1:32");
     publish(r#"{"body":"a","body":"b"}"#, "422 field-duplicate body at 1:18");

@@ -92,7 +92,7 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","id":"seq-5"}"#, "422 id-invalid", "id"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","key":"\u0001"}"#, "422 key-invalid", "key"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","delay_ms":1e999}"#, "422 value-invalid", "delay_ms"),
-    ("POST", "/v1/queues/q/messages?priority=9", r#"{"body":"a"}"#, "422 parameter-unknown", ""),
+    ("POST", "/v1/queues/q/messages?priority=9", r#"{"body":"a"}"#, "422 parameter-unknown", "priority"),
     ("POST", "/v1/queues/q/leases", r#"{"max":0}"#, "422 value-invalid", "max"),
     ("POST", "/v1/queues/q/leases", r#"{"wait_ms":60001}"#, "422 value-invalid", "wait_ms"),
     ("POST", "/v1/queues/q/leases", r#"{"wait_ms":"5s"}"#, "422 value-invalid", "wait_ms"),
@@ -129,7 +129,7 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
         "422 priority-unknown",
         "priority",
     ),
-    ("POST", "/v1/queues/q/purge?status=dead", "", "422 parameter-unknown", ""),
+    ("POST", "/v1/queues/q/purge?status=dead", "", "422 parameter-unknown", "status"),
     ("POST", "/v1/queues/q/purge", r#"{"status":"leased"}"#, "422 value-invalid", "status"),
     ("POST", "/v1/queues/q/replay", "{}", "422 value-invalid", "id"),
     ("POST", "/v1/transactions", "{}", "422 value-invalid", "publish"),
@@ -186,6 +186,35 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("GET", "/v1/queues/q/messages?cursor=x", "", "422 value-invalid", "cursor"),
     ("GET", "/v1/queues/q/messages?priority=high", "", "422 priority-unknown", "priority"),
     ("GET", "/v1/queues/q/messages?colour=red", "", "422 parameter-unknown", "colour"),
+    ("GET", "/v1/queues/q/messages?header.a=1&header.a=2", "", "422 value-invalid", "header.a"),
+    ("GET", "/v1/overview?vhost=nope", "", "404 no-such-vhost", "vhost"),
+    ("GET", "/v1/overview/events?vhost=nope", "", "404 no-such-vhost", "vhost"),
+    ("GET", "/v1/overview/history?vhost=nope", "", "404 no-such-vhost", "vhost"),
+    ("GET", "/v1/overview/history?vhost=nope&queue=q", "", "404 no-such-vhost", "vhost"),
+    // A list is no table, although it may have the values of its fields.
+    ("PUT", "/v1/queues/new", r#"{"backoff":[7]}"#, "422 value-invalid", "backoff"),
+    ("PATCH", "/v1/queues/q", r#"{"backoff":[7]}"#, "422 value-invalid", "backoff"),
+    ("PUT", "/v1/queues/new", r#"{"rate_limit":[5,5]}"#, "422 value-invalid", "rate_limit"),
+    ("PUT", "/v1/queues/new", r#"{"key_rate_limit":[5,5]}"#, "422 value-invalid", "key_rate_limit"),
+    ("PUT", "/v1/queues/new", r#"{"reject_below":[5,5]}"#, "422 value-invalid", "reject_below"),
+    ("PUT", "/v1/queues/new", r#"{"order":{"lanes":[["p",0]]}}"#, "422 value-invalid", "order.lanes[0]"),
+    (
+        "PUT",
+        "/v1/queues/new",
+        r#"{"dead_letter":{"exchange":["x"]}}"#,
+        "422 value-invalid",
+        "dead_letter.exchange",
+    ),
+    (
+        "PUT",
+        "/v1/queues/new",
+        r#"{"scheme":"named","lanes":{"high":[3]}}"#,
+        "422 value-invalid",
+        "lanes.high",
+    ),
+    ("POST", "/v1/queues/q/messages", r#"{"messages":[["a"]]}"#, "422 value-invalid", "messages[0]"),
+    ("POST", "/v1/transactions", r#"{"publish":[["q",["a"]]]}"#, "422 value-invalid", "publish[0]"),
+    ("POST", "/v1/queues/q/remove", r#"{"filter":["ready"]}"#, "422 value-invalid", "filter"),
 ];
 
 #[tokio::test]
@@ -201,6 +230,32 @@ async fn every_bad_request_has_its_status_its_code_and_a_hint() {
     }
     let queue = world.get("/v1/queues/q").await.expect(200);
     assert_eq!(queue.json["totals"]["published"], 0, "nothing was done");
+}
+
+#[tokio::test]
+async fn no_operation_ignores_a_parameter_that_it_does_not_know() {
+    let document: Value = serde_json::from_str(&overtake_http::openapi_json()).expect("JSON");
+    let world = World::with_queue("").await;
+    let mut asked = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        // Load balancers and Prometheus may add parameters of their own to the other paths.
+        if !path.starts_with("/v1/") && !path.starts_with("/api/v1/") {
+            continue;
+        }
+        let path = path.split('/').map(|part| if part.starts_with('{') { "q" } else { part });
+        let path = path.collect::<Vec<_>>().join("/");
+        for method in item.as_object().expect("methods").keys() {
+            let reply = world.ask(&method.to_uppercase(), &format!("{path}?colour=red"), "").await;
+            let what = format!("{method} {path}: {}", reply.text);
+            assert_eq!(reply.code(), "422 parameter-unknown", "{what}");
+            assert!(said(&reply).starts_with("colour: "), "{what}");
+            check_problem(&reply, &what);
+            asked += 1;
+        }
+    }
+    assert!(asked > 70, "{asked}");
+    let near = world.get("/v1/queues/q/messages?staus=dead").await;
+    assert_eq!(near.json["hint"], "did you mean `status`?");
 }
 
 fn check_problem(reply: &Reply, what: &str) {

@@ -1,11 +1,10 @@
 //! What a file of definitions holds. Fields that mean nothing here are passed over, as RabbitMQ does; a value that cannot be
 //! is not.
 
-use overtake_redact::UniqueKeys;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::ask::{read_json, with_place};
+use crate::ask::read_json;
 use crate::bindings::BindingPut;
 use crate::exchanges::ExchangePut;
 use crate::policies::PolicyPut;
@@ -95,25 +94,6 @@ impl Definitions {
     /// # Errors
     /// What cannot be, with its place: `queues[3].durable`.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Problem> {
-        read_json::<UniqueKeys>(bytes)?;
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        serde_path_to_error::deserialize(Object(&mut json))
-            .map_err(|error| Problem::bad(format_args!("the body is not understood: {}", with_place(&error))))
-    }
-}
-
-/// An object, and not the list of its fields' values, which serde would take as well.
-struct Object<D>(D);
-
-impl<'de, D: serde::Deserializer<'de>> serde::Deserializer<'de> for Object<D> {
-    type Error = D::Error;
-
-    fn deserialize_any<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(visitor)
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
-        seq tuple tuple_struct map struct enum identifier ignored_any
+        read_json(bytes)
     }
 }

@@ -12,6 +12,7 @@ use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, MetadataEntry, Policy, PolicyKind, QueueView,
     VhostId, VhostSettings, check_name, check_queue_name,
 };
+use overtake_redact::Strict;
 use serde_json::Value;
 
 use super::file::{BindingDefined, Definitions, DestinationType, Placed};
@@ -159,8 +160,8 @@ impl Plan {
             let vhost = placed("parameters", at, vhost_of(defined.vhost.as_deref(), into))?;
             placed("parameters", at, there.vhost(vhost))?;
             if defined.component == OPERATOR_POLICY {
-                let said = serde_path_to_error::deserialize(defined.value.clone());
-                let said = said.map_err(|error| Problem::bad(with_place(&error)));
+                let said = serde_path_to_error::deserialize(Strict(defined.value.clone()));
+                let said = said.map_err(|error| Problem::bad(with_place(error.path(), error.inner())));
                 let said: PolicyPut = placed("parameters", at, said)?;
                 let planned = self.policy(PolicyKind::Operator, &defined.name, Ok(vhost), &said, there);
                 placed("parameters", at, planned)?;

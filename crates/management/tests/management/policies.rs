@@ -55,7 +55,7 @@ async fn a_policy_that_cannot_be_says_why() {
     for (policy, why) in [
         (r#"{"pattern":"(","definition":{"max-length":1}}"#, "no regular expression"),
         (r#"{"pattern":"","definition":{"max-lenght":1}}"#, "max-lenght"),
-        (r#"{"pattern":"","definition":{"max-length":-1}}"#, "max-length"),
+        (r#"{"pattern":"","definition":{"max-length":-1}}"#, r#"(it is `{"max-length":-1}`)"#),
         (r#"{"pattern":"","definition":{}}"#, "definition"),
         (
             r#"{"pattern":"","definition":{"max-length":1},"apply-to":"streams"}"#,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use overtake_redact::{excerpt, reason};
+use overtake_redact::{Strict, excerpt, reason};
 use overtake_routes::nearest::{did_you_mean, nearest};
 use serde::Deserialize;
 use toml::Spanned;
@@ -165,12 +165,12 @@ fn layers(text: &str) -> Result<Layers, toml::de::Error> {
     for (key, value) in root.into_inner() {
         let is_table = value.get_ref().is_table();
         if is_table && key.get_ref() == ENVIRONMENTS {
-            let all = BTreeMap::<String, Layer>::deserialize(ValueDeserializer::from(value))?;
+            let all = BTreeMap::<String, Layer>::deserialize(Strict(ValueDeserializer::from(value)))?;
             environments.extend(
                 all.into_iter().map(|(name, layer)| (name, Environment { layer, is_old_form: false })),
             );
         } else if is_table && !SECTIONS.contains(&key.get_ref().as_ref()) {
-            let layer = Layer::deserialize(ValueDeserializer::from(value))?;
+            let layer = Layer::deserialize(Strict(ValueDeserializer::from(value)))?;
             environments
                 .entry(key.into_inner().into_owned())
                 .or_insert(Environment { layer, is_old_form: true });
@@ -178,7 +178,7 @@ fn layers(text: &str) -> Result<Layers, toml::de::Error> {
             sections.insert(key, value);
         }
     }
-    let base = Layer::deserialize(Deserializer::from(Spanned::new(span, sections)))?;
+    let base = Layer::deserialize(Strict(Deserializer::from(Spanned::new(span, sections))))?;
     Ok(Layers { base, environments })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::Settings;
-use overtake_redact::reason;
+use overtake_redact::{Strict, reason};
 use serde::Deserialize;
 
 use super::Origin;
@@ -34,7 +34,9 @@ pub(super) fn read_inline(text: &str) -> Result<Settings, String> {
     if text.trim().is_empty() {
         return Ok(Settings::default());
     }
-    toml::from_str(&format!("settings = {text}"))
-        .map(|document: Document| document.settings)
+    let text = format!("settings = {text}");
+    toml::Deserializer::parse(&text)
+        .and_then(|toml| Document::deserialize(Strict(toml)))
+        .map(|document| document.settings)
         .map_err(|error| reason(error.message()))
 }

@@ -290,6 +290,22 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
         "#]],
     );
     file(
+        "[queues.orders]\nbackoff = [7]\n",
+        expect![[r#"
+        overtake.toml:2:11: `queues.orders.backoff`: expected a table, found a list
+          2 | backoff = …
+            |           ^
+    "#]],
+    );
+    file(
+        "[queues.orders]\norder = { lanes = [[\"p\", 0]] }\n",
+        expect![[r#"
+        overtake.toml:2:20: `queues.orders.order.lanes`: expected a table, found a list
+          2 | order = …
+            |         ^
+    "#]],
+    );
+    file(
         "[queues.\"\"]\n",
         expect![[r#"
             overtake.toml:1:9: `queues.`: the name is empty, too long or holds characters that it may not: use 1 to 255 bytes of text without NUL for a queue or an exchange, else 1 to 200 bytes without control characters
