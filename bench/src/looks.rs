@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use overtake_engine::{Browse, Content, Engine, Filter, LocalEngine, NewMessage, Target};
+use overtake_engine::{Browse, Content, DeleteOnly, Engine, Filter, LocalEngine, NewMessage, Select, Target};
 use overtake_lane::{BrowseOrder, Settings};
 
 use crate::Plan;
@@ -48,7 +48,7 @@ fn looks() -> Vec<(&'static str, Browse)> {
         ("by key, the newest first", page(&key, BrowseOrder::Newest, false)),
         ("by key, and how many", page(&key, BrowseOrder::Newest, true)),
         ("by a header, as published", page(&header, BrowseOrder::Published, false)),
-        ("by key, in dispatch order: one step", page(&key, BrowseOrder::Dispatch, false)),
+        ("by key, in dispatch order", page(&key, BrowseOrder::Dispatch, false)),
     ]
 }
 
@@ -59,16 +59,34 @@ async fn publish(engine: &LocalEngine, spread: &mut Spread) {
     spread.saw(start.elapsed().as_nanos() as u64);
 }
 
+async fn fill(engine: &LocalEngine, messages: usize) {
+    for batch in 0..messages / 1_000 {
+        let batch = (0..1_000).map(|at| message(DEEP, at % 10, Some(format!("k{batch}"))));
+        engine.publish(batch.collect()).await.map(drop).expect("there is room");
+    }
+}
+
+/// How long it took, and publishes to the other queue meanwhile. The last one waited for its end.
+async fn beside(engine: &LocalEngine, work: impl Future<Output = ()> + Send + 'static) -> (Duration, Spread) {
+    let start = Instant::now();
+    let work = tokio::spawn(async move {
+        work.await;
+        start.elapsed()
+    });
+    let mut meanwhile = Spread::default();
+    while !work.is_finished() {
+        publish(engine, &mut meanwhile).await;
+    }
+    (work.await.expect("no panic"), meanwhile)
+}
+
 async fn measure(messages: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a directory for the store");
     let engine = LocalEngine::open(dir.path()).expect("a new store");
     for queue in [DEEP, "other"] {
         engine.declare_queue(queue, Settings::default()).await.expect("a new queue");
     }
-    for batch in 0..messages / 1_000 {
-        let batch = (0..1_000).map(|at| message(DEEP, at % 10, Some(format!("k{batch}"))));
-        engine.publish(batch.collect()).await.map(drop).expect("there is room");
-    }
+    fill(&engine, messages).await;
     let mut quiet = Spread::default();
     for _ in 0..QUIET {
         publish(&engine, &mut quiet).await;
@@ -83,24 +101,22 @@ async fn measure(messages: usize) -> Vec<Row> {
     let (quiet_p99, quiet_most) = (p99(&mut quiet), most(&mut quiet));
     rows.push(longest(&format!("nobody looks: p99 of {QUIET}"), quiet_p99).reference());
     rows.push(longest("nobody looks", quiet_most).reference());
+    let ratio = |quiet: u64, busy: u64| quiet as f64 / busy as f64;
+    let others = |what: &str, mut meanwhile: Spread| {
+        let (busy_p99, busy_most) = (p99(&mut meanwhile), most(&mut meanwhile));
+        [
+            longest(&format!("{what}: p99"), busy_p99).beside(ratio(quiet_p99, busy_p99)),
+            longest(what, busy_most).beside(ratio(quiet_most, busy_most)),
+        ]
+    };
     for (what, browse) in looks() {
-        let mut meanwhile = Spread::default();
         let look = engine.browse(DEEP, browse);
-        let look = tokio::spawn(async move {
-            let start = Instant::now();
+        let (took, meanwhile) = beside(&engine, async move {
             let page = look.await.expect("it is answered");
             assert!(page.messages.is_empty(), "nothing matches");
-            start.elapsed()
-        });
-        // The last one waited for the end of the look.
-        while !look.is_finished() {
-            publish(&engine, &mut meanwhile).await;
-        }
-        let took = look.await.expect("no panic");
-        let ratio = |quiet: u64, busy: u64| quiet as f64 / busy as f64;
-        let (busy_p99, busy_most) = (p99(&mut meanwhile), most(&mut meanwhile));
-        rows.push(longest(&format!("{what}: p99"), busy_p99).beside(ratio(quiet_p99, busy_p99)));
-        rows.push(longest(what, busy_most).beside(ratio(quiet_most, busy_most)));
+        })
+        .await;
+        rows.extend(others(what, meanwhile));
         rows.push(Row::new(
             format!("messages looked at, beside publishes, {what}"),
             "messages",
@@ -117,6 +133,27 @@ async fn measure(messages: usize) -> Vec<Row> {
             start.elapsed(),
         ));
     }
+    let key = Filter { key: Some("nope".into()), ..Filter::default() };
+    let remove = engine.remove(DEEP, Select::Matching(key));
+    let (took, meanwhile) = beside(&engine, async move {
+        assert_eq!(remove.await.expect("it is answered"), 0, "nothing matches");
+    })
+    .await;
+    let changed = |what: &str, took| Row::new(format!("messages, {what}"), "messages", messages, took);
+    rows.extend(others("a removal by key that takes none", meanwhile));
+    rows.push(changed("a removal by key that takes none", took));
+    let purge = engine.purge(DEEP, None);
+    let (took, meanwhile) = beside(&engine, async move {
+        assert_eq!(purge.await.expect("it is answered"), messages as u64, "all are ready");
+    })
+    .await;
+    rows.extend(others("a purge", meanwhile));
+    rows.push(changed("a purge", took));
+    fill(&engine, messages).await;
+    let delete = engine.delete_queue(DEEP, DeleteOnly::default());
+    let (took, meanwhile) = beside(&engine, async move { drop(delete.await.expect("it is answered")) }).await;
+    rows.extend(others("the deletion of the queue", meanwhile));
+    rows.push(changed("the deletion of the queue", took));
     engine.close();
     rows
 }

@@ -42,17 +42,12 @@ impl Browse {
 
 /// How many messages of these sizes, bytes, a page holds: as many as [`ANSWER_BYTES_MAX`] has room for, and one at least.
 pub fn fitting(sizes: impl Iterator<Item = u64>) -> usize {
-    fitting_into(sizes, ANSWER_BYTES_MAX).max(1)
-}
-
-/// How many messages of these sizes fit into so much room, bytes.
-pub(crate) fn fitting_into(sizes: impl Iterator<Item = u64>, room: u64) -> usize {
     let mut bytes = 0;
     let fits = |size: u64| {
         bytes += size;
-        bytes <= room
+        bytes <= ANSWER_BYTES_MAX
     };
-    sizes.map(fits).take_while(|fits| *fits).count()
+    sizes.map(fits).take_while(|fits| *fits).count().max(1)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn tickets(told: &[Told]) -> Vec<&'static str> {
 
 #[test]
 fn what_is_asked_while_a_scan_goes_on_is_done_before_it_is_over() {
-    for order in [BrowseOrder::Published, BrowseOrder::Newest] {
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
         let mut engine = Engine::new();
         let browse = Browse { filter: none(), with_total: true, ..all(order) };
         assert!(engine.browse(browse).is_empty(), "it is not answered at once");
@@ -106,7 +106,7 @@ fn what_is_asked_while_a_scan_goes_on_is_done_before_it_is_over() {
 
 #[test]
 fn what_stays_is_seen_once_whatever_comes_and_goes() {
-    for order in [BrowseOrder::Published, BrowseOrder::Newest] {
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
         let mut engine = Engine::new();
         engine.browse(all(order));
         let mut gone = 0;

@@ -18,31 +18,9 @@ use crate::refusal::Refusal;
 use crate::run::{BackReader, Backlog, Run};
 use crate::settings::Order;
 use crate::view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView};
+use crate::walk::Walk;
 
 impl Queue {
-    /// The ready messages as they would be leased one after the other, if nothing came in between.
-    pub(crate) fn dispatch_order(&self) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
-        let indices: Vec<u16> = (0..self.lanes.len()).map(|rank| self.lanes.index_at(rank)).collect();
-        let mut lanes: Vec<_> = indices.iter().map(|index| self.lane_messages(*index)).collect();
-        let mut heads: Vec<Option<Cow<'_, Message>>> = lanes.iter_mut().map(Iterator::next).collect();
-        let mut ready = self.lanes.ready();
-        for (rank, head) in heads.iter().enumerate() {
-            // A run that cannot be read has none.
-            ready.set(rank, head.is_some());
-        }
-        let mut picker = self.picker.clone();
-        std::iter::from_fn(move || {
-            let rank = picker.pick(ready, |rank| {
-                let head = heads[rank].as_deref().expect("a ready lane has a head");
-                self.lanes.at_rank(rank).head_of(head)
-            })?;
-            let message = std::mem::replace(&mut heads[rank], lanes[rank].next())?;
-            picker.charge(rank, self.lanes.at_rank(rank).weight);
-            ready.set(rank, heads[rank].is_some());
-            Some((indices[rank], message))
-        })
-    }
-
     /// A page of messages that `accept` takes.
     pub(crate) fn browse(
         &self,
@@ -50,21 +28,24 @@ impl Queue {
         backlog: &dyn Backlog,
         accept: &mut dyn FnMut(Place) -> bool,
     ) -> Look {
+        if query.order == BrowseOrder::Dispatch {
+            let query = Query { looks: None, ..query.clone() };
+            return self.walk(&query, &mut Walk::default(), accept);
+        }
         let mut look = Look::default();
         let mut last = query.cursor;
-        let is_bounded = query.order != BrowseOrder::Dispatch;
         for (looked, (at, lane, message)) in self.browse_from(query, backlog).enumerate() {
-            if look.messages.len() == query.limit || (is_bounded && query.has_looked_at(looked)) {
+            if look.messages.len() == query.limit || query.has_looked_at(looked) {
                 return Look { next: last, ..look };
             }
             last = Some(at);
-            if !matches(&message, query) || !accept(message.place) {
+            if !query.takes(&message) || !accept(message.place) {
                 continue;
             }
             if look.skipped < query.skip {
                 look.skipped += 1;
             } else {
-                look.messages.push(self.view_message(lane, &message));
+                look.messages.push((at, self.view_message(lane, &message)));
             }
         }
         look
@@ -89,17 +70,7 @@ impl Queue {
                 (self.messages_from(Seq(after).next()))
                     .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
             ),
-            BrowseOrder::Dispatch => {
-                let here = |slot: Slot| (self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message));
-                let leased = self.leased_slots().into_iter().map(here);
-                let rest = self.delayed_slots().into_iter().chain(self.dead_slots()).map(here);
-                let all = leased.chain(self.dispatch_order()).chain(rest);
-                let wanted = all.filter(|(_, message)| {
-                    query.status.is_none_or(|status| message.state.status() == status)
-                });
-                let counted = (1_u64..).zip(wanted).skip(usize::try_from(after).unwrap_or(usize::MAX));
-                Box::new(counted.map(|(at, (lane, message))| (Cursor(at), lane, message)))
-            }
+            BrowseOrder::Dispatch => unreachable!("dispatch order is that of a walk"),
         }
     }
 
@@ -176,7 +147,7 @@ impl Queue {
                 return (count, last);
             }
             last = Some(Cursor(message.seq.0));
-            count += u64::from(matches(&message, query) && accept(message.place));
+            count += u64::from(query.takes(&message) && accept(message.place));
         }
         (count, None)
     }
@@ -185,7 +156,7 @@ impl Queue {
     fn standing(&self, query: &Query) -> Option<u64> {
         let ranks = match query.priority {
             None => 0..self.lanes.len(),
-            Some(_) if self.settings.order != Order::Priority => return None,
+            Some(_) if !self.has_lane_per_priority() => return None,
             Some(priority) => self.own_lane(priority).map_or(0..0, |rank| rank..rank + 1),
         };
         let lanes = ranks.map(|rank| self.lanes.at_rank(rank));
@@ -195,7 +166,7 @@ impl Queue {
     /// The rank of the lane of this priority alone, if it has one.
     fn own_lane(&self, priority: Priority) -> Option<usize> {
         let rank = self.lanes.find(priority).ok()?;
-        (self.settings.order == Order::Priority).then_some(rank)
+        self.has_lane_per_priority().then_some(rank)
     }
 
     /// The priority that a message was given, as a number.
@@ -298,6 +269,11 @@ impl Queue {
         here.into_iter().chain(runs).min().unwrap_or(self.next_seq)
     }
 
+    /// Whether each priority has a lane of its own.
+    pub(crate) fn has_lane_per_priority(&self) -> bool {
+        self.settings.order == Order::Priority
+    }
+
     /// Slots by status: by default what is ready and delayed.
     pub(crate) fn purgeable_count(&self, status: Option<Status>) -> u64 {
         let of = |lane: &Lane| match status {
@@ -322,7 +298,7 @@ type Browsed<'a> = (Cursor, u16, Cow<'a, Message>);
 
 impl Lane {
     /// Messages that stand so, or all.
-    fn standing(&self, status: Option<Status>) -> u64 {
+    pub(crate) fn standing(&self, status: Option<Status>) -> u64 {
         match status {
             None => self.ready + self.delayed + self.leased + self.dead,
             Some(Status::Ready) => self.ready,
@@ -456,12 +432,13 @@ impl Query {
     fn has_looked_at(&self, looked: usize) -> bool {
         self.looks.is_some_and(|looks| looked >= looks)
     }
-}
 
-fn matches(message: &Message, query: &Query) -> bool {
-    query.status.is_none_or(|status| message.state.status() == status)
-        && query.priority.is_none_or(|priority| message.priority == priority)
-        && query.key.as_deref().is_none_or(|key| message.key() == Some(key))
-        && query.ending.is_none_or(|ending| message.ending() == Some(ending))
-        && (!query.without_priority || message.original == Original::Missing)
+    /// Whether it takes a message, as far as that is told without the content.
+    pub(crate) fn takes(&self, message: &Message) -> bool {
+        self.status.is_none_or(|status| message.state.status() == status)
+            && self.priority.is_none_or(|priority| message.priority == priority)
+            && self.key.as_deref().is_none_or(|key| message.key() == Some(key))
+            && self.ending.is_none_or(|ending| message.ending() == Some(ending))
+            && (!self.without_priority || message.original == Original::Missing)
+    }
 }

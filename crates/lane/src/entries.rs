@@ -164,12 +164,16 @@ impl List {
 
     /// What comes after a member.
     pub(crate) fn after(self, entries: &Entries, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
-        std::iter::successors(Some(slot), |slot| Some(entries[*slot].next).filter(|next| *next != NONE))
-            .skip(1)
+        Self::from(entries, Some(slot)).skip(1)
     }
 
     pub(crate) fn iter(self, entries: &Entries) -> impl Iterator<Item = Slot> + '_ {
-        std::iter::successors(self.head(), |slot| Some(entries[*slot].next).filter(|next| *next != NONE))
+        Self::from(entries, self.head())
+    }
+
+    /// A member and what comes after it.
+    pub(crate) fn from(entries: &Entries, slot: Option<Slot>) -> impl Iterator<Item = Slot> + '_ {
+        std::iter::successors(slot, |slot| Some(entries[*slot].next).filter(|next| *next != NONE))
     }
 }
 

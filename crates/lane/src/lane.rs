@@ -5,13 +5,15 @@
 //! head is the older of the two heads, once no run of the lane has an older message (`queue/spill.rs` sees to that).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::LANES_MAX;
 use crate::bitmap::Bitmap;
 use crate::entries::{Entries, List, Slot};
 use crate::ids::Seq;
-use crate::message::Settled;
+use crate::index::SeqIndex;
+use crate::message::{Settled, State};
 use crate::priority::Priority;
 use crate::refusal::Refusal;
 use crate::run::RunId;
@@ -40,6 +42,10 @@ pub(crate) struct Lane {
     pub(crate) stats: LaneStats,
     rank: usize,
     fresh: List,
+    /// The last sequence that ever was in `fresh`.
+    fresh_to: Seq,
+    /// How often a message with a lesser one came into it.
+    refills: u64,
     returned: BTreeMap<Seq, Slot>,
     /// Its runs by a lower bound of what waits in each. They do not overlap, but during a recovery that does not know yet which
     /// lanes its queue had.
@@ -51,6 +57,28 @@ pub(crate) struct Lane {
     /// The last sequence it ever spilled.
     pub(crate) spilled_to: Seq,
 }
+
+/// How far a walk through the ready messages of a lane has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    /// It has passed what has this sequence, or a lesser one.
+    pub(crate) seq: Seq,
+    /// Nothing in `fresh` lies between that and this one...
+    fresh: Seq,
+    /// ...unless it came since the lane had been refilled so often.
+    refills: u64,
+}
+
+impl Mark {
+    /// Passes the messages up to this sequence.
+    pub(crate) fn pass(&mut self, seq: Seq) {
+        (self.seq, self.fresh) = (seq, self.fresh.max(seq));
+    }
+}
+
+/// A step may look at no more messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutOfLooks;
 
 impl Lane {
     fn new(name: Arc<str>, level: i32, floor: i32, settings: &Settings) -> Self {
@@ -75,12 +103,19 @@ impl Lane {
             stats: LaneStats::default(),
             rank: 0,
             fresh: List::default(),
+            fresh_to: Seq(0),
+            refills: 0,
             returned: BTreeMap::new(),
             runs: BTreeSet::new(),
             is_tangled: false,
             spilled: 0,
             spilled_to: Seq(0),
         }
+    }
+
+    /// The first message of `fresh`.
+    pub(crate) fn fresh_head(&self) -> Option<Slot> {
+        self.fresh.head()
     }
 
     /// The oldest ready message in memory.
@@ -99,7 +134,14 @@ impl Lane {
             Some(tail) if entries[tail].message.seq > seq => {
                 self.returned.insert(seq, slot);
             }
-            _ => self.fresh.push_back(entries, slot),
+            _ => {
+                self.fresh.push_back(entries, slot);
+                if seq < self.fresh_to {
+                    self.refills += 1;
+                } else {
+                    self.fresh_to = seq;
+                }
+            }
         }
         self.ready += 1;
         self.ready_bytes += u64::from(entries[slot].message.bytes);
@@ -117,13 +159,65 @@ impl Lane {
 
     /// Its ready messages in memory, oldest first.
     pub(crate) fn iter<'a>(&'a self, entries: &'a Entries) -> impl Iterator<Item = Slot> + 'a {
-        let mut returned = self.returned.values().copied().peekable();
-        let mut fresh = self.fresh.iter(entries).peekable();
+        self.iter_after(entries, Seq(0), self.fresh.head())
+    }
+
+    /// Its ready messages in memory with a greater sequence, oldest first. The first of them in `fresh` is known.
+    pub(crate) fn iter_after<'a>(
+        &'a self,
+        entries: &'a Entries,
+        after: Seq,
+        fresh: Option<Slot>,
+    ) -> impl Iterator<Item = Slot> + 'a {
+        let returned = self.returned.range((Bound::Excluded(after), Bound::Unbounded));
+        let mut returned = returned.map(|(_, slot)| *slot).peekable();
+        let mut fresh = List::from(entries, fresh).peekable();
         std::iter::from_fn(move || match (returned.peek(), fresh.peek()) {
             (Some(a), Some(b)) if entries[*a].message.seq < entries[*b].message.seq => returned.next(),
             (Some(_), None) => returned.next(),
             _ => fresh.next(),
         })
+    }
+
+    /// The first message of `fresh` after a mark. A message that has the mark's sequence is the way to it; where that is gone, all messages of the queue
+    /// after the mark are looked at.
+    ///
+    /// # Errors
+    /// It takes more looks than are left. The mark tells how far they went.
+    pub(crate) fn fresh_after(
+        &self,
+        index: u16,
+        entries: &Entries,
+        by_seq: &SeqIndex,
+        mark: &mut Mark,
+        left: &mut usize,
+    ) -> Result<Option<Slot>, OutOfLooks> {
+        let seq_of = |slot: Slot| entries[slot].message.seq;
+        match (self.fresh.head(), self.fresh.tail()) {
+            (Some(head), _) if seq_of(head) > mark.seq => return Ok(Some(head)),
+            (Some(_), Some(tail)) if seq_of(tail) > mark.seq => {}
+            _ => return Ok(None),
+        }
+        let is_fresh = |slot: &Slot| {
+            let entry = &entries[*slot];
+            let is_here = entry.lane == index && entry.message.state == State::Ready;
+            is_here && !self.returned.contains_key(&entry.message.seq)
+        };
+        if let Some(slot) = by_seq.get(mark.seq).filter(is_fresh) {
+            return Ok(self.fresh.after(entries, slot).next());
+        }
+        if mark.refills != self.refills {
+            (mark.fresh, mark.refills) = (mark.seq, self.refills);
+        }
+        for slot in by_seq.from(mark.fresh.next()) {
+            if is_fresh(&slot) {
+                mark.fresh = Seq(seq_of(slot).0 - 1);
+                return Ok(Some(slot));
+            }
+            *left = left.checked_sub(1).ok_or(OutOfLooks)?;
+            mark.fresh = seq_of(slot);
+        }
+        Ok(None)
     }
 
     /// Ready messages in memory older than this one; `None` when it is further than `walk_max` from either end.

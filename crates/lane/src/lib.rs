@@ -55,6 +55,7 @@ mod topology;
 mod units;
 mod vhosts;
 mod view;
+mod walk;
 mod windows;
 
 pub use broker::{Broker, Options};
@@ -113,6 +114,7 @@ pub use topology::{
 pub use units::{BYTE_UNITS, with_unit};
 pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
 pub use view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
+pub use walk::Walk;
 
 /// Most lanes of one queue that hold messages at once.
 pub const LANES_MAX: usize = 256;

@@ -3,8 +3,11 @@
 //! A run names the messages of one segment, by their ordinals in it, that nothing has happened to since it was written. One
 //! that something happens to is *fetched*: it has an entry again, and the run counts it as taken.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
+use std::iter::Peekable;
 use std::ops::Range;
 
 use crate::ids::{QueueId, Seq, Time};
@@ -409,6 +412,48 @@ impl Iterator for Reader<'_> {
             self.at += 1;
             if self.run.waits(ordinal) {
                 return Some((ordinal, message));
+            }
+        }
+    }
+}
+
+/// The messages of several runs that wait, by sequence. A run is read only when its next message may be the next of all.
+pub(crate) struct MergedRuns<'a> {
+    backlog: &'a dyn Backlog,
+    runs: Vec<(&'a Run, Option<Peekable<Reader<'a>>>)>,
+    /// The next sequence of each run, and whether that is known or only a lower bound.
+    next: BinaryHeap<Reverse<(Seq, usize, bool)>>,
+    from: Seq,
+}
+
+impl<'a> MergedRuns<'a> {
+    /// Those from a sequence on.
+    pub(crate) fn new(backlog: &'a dyn Backlog, runs: impl Iterator<Item = &'a Run>, from: Seq) -> Self {
+        let runs: Vec<_> = runs.filter(|run| run.last >= from).map(|run| (run, None)).collect();
+        let next = runs.iter().enumerate().map(|(at, (run, _))| Reverse((run.first.max(from), at, false)));
+        Self { backlog, next: next.collect(), runs, from }
+    }
+
+    /// The next message with the index of its lane, if its sequence is less than `before`; `None`: any sequence is.
+    pub(crate) fn next_before(&mut self, before: Option<Seq>) -> Option<(u16, Message)> {
+        loop {
+            let mut first = self.next.peek_mut()?;
+            let Reverse((seq, at, is_known)) = *first;
+            if before.is_some_and(|before| before < seq) {
+                return None;
+            }
+            let (run, reader) = &mut self.runs[at];
+            let reader = reader.get_or_insert_with(|| {
+                let skip = if run.first < self.from { self.backlog.rank(run.id, self.from) } else { 0 };
+                Reader::new(self.backlog, run, skip).peekable()
+            });
+            let message = if is_known { reader.next() } else { None };
+            match reader.peek() {
+                Some((_, next)) => *first = Reverse((next.seq, at, true)),
+                None => drop(PeekMut::pop(first)),
+            }
+            if let Some((_, message)) = message {
+                return Some((run.lane, message));
             }
         }
     }

@@ -195,16 +195,16 @@ pub struct Query {
     pub limit: usize,
     /// Go on where the page before ended.
     pub cursor: Option<Cursor>,
-    /// Look at no more messages than so many, whether they match or not; `None`: at all there are. In dispatch order all are looked at,
-    /// since no cursor says where each lane stands.
+    /// Look at no more messages than so many, whether they match or not; `None`: at all there are. In dispatch order this holds only for
+    /// [`Broker::walk`](crate::Broker::walk), since no cursor says where each lane stands.
     pub looks: Option<usize>,
 }
 
 /// The result of a query.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// The page.
-    pub messages: Vec<MessageView>,
+    /// The page, and for each message where to go on after it.
+    pub messages: Vec<(Cursor, MessageView)>,
     /// How many messages it leaves out of those that [`Query::skip`] names.
     pub skipped: u64,
     /// Where to go on; `None`: there is nothing more to look at.
@@ -215,8 +215,8 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BrowseOrder {
-    /// As messages will be leased: first what is leased already, then the ready ones, the delayed by when they are due,
-    /// and the dead letters by when they died.
+    /// As messages will be leased: first what is leased already, by when it was leased, as far as that is known after a restart; then the ready
+    /// ones, the delayed by when they are due, and the dead letters by when they died. Those of the same time are in the order of publishing.
     #[default]
     Dispatch,
     /// As they were published.

@@ -5,23 +5,21 @@
 //!                                                     └─▶ Out::Answer: the page
 //! ```
 //!
-//! In the orders `published` and `newest`, and for the count of all that match, a step looks at no more messages than it is told. What
-//! happens between two steps shows as follows, since both go by the sequence of a message, which never changes:
+//! A step looks at no more messages than it is told. What happens between two steps shows as follows:
 //!
 //! | a message | is seen |
 //! |---|---|
-//! | that matches from the first step to the last | once |
-//! | that begins or ceases to match meanwhile, comes or goes | once or not at all |
+//! | that matches from the first step to the last and, in dispatch order, stays in its lane and stands as it stood | once |
+//! | any other | once or not at all |
 //!
-//! In dispatch order a page is made in one step: no cursor says where each lane stands.
+//! The orders `published` and `newest` go by the sequence of a message, which never changes; for dispatch order see [`Walk`].
 
 use std::sync::Arc;
 
-use overtake_lane::{Asker, Cursor, QueueId, Refusal};
+use overtake_lane::{Asker, BrowseOrder, Cursor, QueueId, Refusal, Walk};
 
 use super::{Answer, Core, Out};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page};
-use crate::browsing::fitting_into;
 
 /// A look at messages that goes on.
 #[derive(Debug)]
@@ -32,9 +30,13 @@ pub(super) struct Scan<T> {
     name: Arc<str>,
     /// The page that is asked for, less what earlier steps did of it.
     browse: Browse,
+    /// How far it has come in dispatch order.
+    walk: Walk,
     page: Page,
     /// Bytes of the messages of the page.
     bytes: u64,
+    /// Where to go on after the last message of the page.
+    last: Option<Cursor>,
     stage: Stage,
 }
 
@@ -84,7 +86,9 @@ impl<T> Core<T> {
                 asker: self.asking,
                 queue,
                 name,
+                last: browse.cursor,
                 browse,
+                walk: Walk::default(),
                 page: Page::default(),
                 bytes: 0,
                 stage: Stage::Page,
@@ -122,33 +126,33 @@ impl<T> Core<T> {
 
     /// Whether the page is done.
     fn page_step(&self, scan: &mut Scan<T>, looks: usize) -> Result<bool, Refusal> {
-        let browse = &mut scan.browse;
-        let mut look = self.find_some(&scan.name, browse, Some(looks))?;
-        let sizes = look.messages.iter().map(|message| u64::from(message.bytes));
-        let room = ANSWER_BYTES_MAX.saturating_sub(scan.bytes);
-        let fitting = fitting_into(sizes, room).max(usize::from(scan.page.messages.is_empty()));
-        let is_full = fitting < look.messages.len();
-        if is_full && fitting == 0 {
-            scan.page.next = browse.cursor;
-            return Ok(true);
-        }
-        if is_full {
-            // Looked for again, and not cut off: only where the broker ends a page it says where the next one begins.
-            look = self.find_some(&scan.name, &Browse { limit: fitting, ..browse.clone() }, Some(looks))?;
-        }
-        (browse.skip, browse.limit) = (browse.skip - look.skipped, browse.limit - look.messages.len());
-        browse.cursor = look.next;
-        for message in look.messages {
-            scan.bytes += u64::from(message.bytes);
-            scan.page.messages.push(BrowsedMessage {
+        let Scan { name, browse, walk, page, bytes, last, .. } = scan;
+        let look = self.find_some(name, browse, walk, Some(looks))?;
+        for (cursor, message) in look.messages {
+            // In dispatch order one may come again that stands otherwise by now.
+            let is_again = |shown: &BrowsedMessage| shown.message.seq == message.seq;
+            if browse.order == BrowseOrder::Dispatch && page.messages.iter().any(is_again) {
+                continue;
+            }
+            *bytes += u64::from(message.bytes);
+            if !page.messages.is_empty() && *bytes > ANSWER_BYTES_MAX {
+                page.next = *last;
+                return Ok(true);
+            }
+            *last = Some(cursor);
+            browse.limit -= 1;
+            page.messages.push(BrowsedMessage {
                 content: self.content(message.place),
-                held: self.held(&scan.name, &message),
+                held: self.held(name, &message),
                 message,
                 position: None,
                 position_in_priority: None,
             });
         }
-        scan.page.next = look.next;
-        Ok(look.next.is_none() || browse.limit == 0 || is_full)
+        if browse.order != BrowseOrder::Dispatch {
+            (browse.skip, browse.cursor) = (browse.skip - look.skipped, look.next);
+        }
+        page.next = look.next;
+        Ok(look.next.is_none() || browse.limit == 0)
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, CLOCK_KEY, Cursor, Look, MessageView, Place, PolicyKind, Query, QueueId, QueueView, Refusal,
-    Status, Time, Topology,
+    Binding, BrowseOrder, CLOCK_KEY, Cursor, Look, MessageView, Place, PolicyKind, Query, QueueId, QueueView,
+    Refusal, Status, Time, Topology, Walk,
 };
 
 use super::{Answer, Core, Request};
@@ -85,19 +85,26 @@ impl<T> Core<T> {
     /// The messages that a filter takes, all in one step.
     pub(super) fn find(&self, queue: &str, filter: &Filter) -> Result<Vec<MessageView>, Refusal> {
         let browse = Browse { filter: filter.clone(), limit: usize::MAX, ..Browse::default() };
-        Ok(self.find_some(queue, &browse, None)?.messages)
+        let look = self.find_some(queue, &browse, &mut Walk::default(), None)?;
+        Ok(look.messages.into_iter().map(|(_, message)| message).collect())
     }
 
-    /// The messages of a page, as far as so many looks go.
+    /// The messages of a page, as far as so many looks go; in dispatch order `walk` goes on.
     pub(super) fn find_some(
         &self,
         queue: &str,
         browse: &Browse,
+        walk: &mut Walk,
         looks: Option<usize>,
     ) -> Result<Look, Refusal> {
         let query = Query { looks, ..self.query(queue, browse)? };
-        let filter = &browse.filter;
-        self.broker.browse(self.asking.vhost, queue, &query, &mut |place| self.says(place, filter))
+        let mut says = |place| self.says(place, &browse.filter);
+        match browse.order {
+            BrowseOrder::Dispatch => self.broker.walk(self.asking.vhost, queue, &query, walk, &mut says),
+            BrowseOrder::Published | BrowseOrder::Newest => {
+                self.broker.browse(self.asking.vhost, queue, &query, &mut says)
+            }
+        }
     }
 
     /// How many messages the filter takes in all, counted in one step.

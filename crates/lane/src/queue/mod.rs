@@ -114,8 +114,8 @@ pub(crate) struct Queue {
     pub(crate) handed: Option<Handed>,
     /// Leased to pulls.
     pulled: List,
-    delayed: List,
-    dead: List,
+    pub(crate) delayed: List,
+    pub(crate) dead: List,
     /// Ready and delayed.
     waiting: u64,
     waiting_bytes: u64,
@@ -433,21 +433,6 @@ impl Queue {
     pub(crate) fn pullers(&self) -> impl Iterator<Item = ConsumerId> + '_ {
         let taken = self.pulled.iter(&self.entries).filter_map(|slot| self.entries[slot].taken());
         taken.map(|(consumer, _)| consumer)
-    }
-
-    pub(crate) fn delayed_slots(&self) -> Vec<Slot> {
-        let mut slots: Vec<Slot> = self.delayed.iter(&self.entries).collect();
-        slots.sort_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
-        slots
-    }
-
-    pub(crate) fn dead_slots(&self) -> Vec<Slot> {
-        let mut slots: Vec<Slot> = self.dead.iter(&self.entries).collect();
-        slots.sort_by_key(|slot| {
-            let message = &self.entries[*slot].message;
-            (message.death().map(|death| death.at), message.seq)
-        });
-        slots
     }
 
     /// Slots that stand so, in the order of publishing.

@@ -3,8 +3,6 @@
 //! A message is either in the entries or waits in exactly one run; the gauges count it the same.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -13,9 +11,10 @@ use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
+use crate::lane::{Mark, OutOfLooks};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
-use crate::run::{CHUNK, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
+use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
 
 /// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
 const WORTH_IT: usize = 2;
@@ -520,48 +519,48 @@ impl Queue {
 
     /// The ready messages of a lane, oldest first.
     pub(crate) fn lane_messages(&self, index: u16) -> impl Iterator<Item = Cow<'_, Message>> + '_ {
+        self.lane_messages_after(index, Seq(0), self.lanes.lane(index).fresh_head())
+    }
+
+    /// The ready messages of a lane with a greater sequence, oldest first. The first of them in its list `fresh` is known.
+    pub(crate) fn lane_messages_after(
+        &self,
+        index: u16,
+        after: Seq,
+        fresh: Option<Slot>,
+    ) -> impl Iterator<Item = Cow<'_, Message>> + '_ {
         let lane = self.lanes.lane(index);
-        let here = lane.iter(&self.entries).map(|slot| Cow::Borrowed(&self.entries[slot].message));
+        let here = lane.iter_after(&self.entries, after, fresh);
+        let here = here.map(|slot| Cow::Borrowed(&self.entries[slot].message));
         let runs = lane.runs.iter().map(|(_, id)| &self.runs[id]);
-        let spilled = runs.flat_map(|run| Reader::new(&*self.backlog, run, 0));
-        let spilled = spilled.map(|(_, message)| Cow::<Message>::Owned(message));
-        let (mut here, mut spilled) = (here.peekable(), spilled.peekable());
-        std::iter::from_fn(move || match (here.peek(), spilled.peek()) {
-            (Some(a), Some(b)) if b.seq < a.seq => spilled.next(),
-            (None, Some(_)) => spilled.next(),
-            _ => here.next(),
+        let (mut here, mut spilled) = (here.peekable(), MergedRuns::new(&*self.backlog, runs, after.next()));
+        std::iter::from_fn(move || {
+            let next = here.peek().map(|message| message.seq);
+            spilled.next_before(next).map(|(_, message)| Cow::Owned(message)).or_else(|| here.next())
         })
+    }
+
+    /// The first message of a lane's list `fresh` after a mark.
+    ///
+    /// # Errors
+    /// As [`Lane::fresh_after`](crate::lane::Lane::fresh_after).
+    pub(crate) fn fresh_after(
+        &self,
+        index: u16,
+        mark: &mut Mark,
+        left: &mut usize,
+    ) -> Result<Option<Slot>, OutOfLooks> {
+        self.lanes.lane(index).fresh_after(index, &self.entries, &self.by_seq, mark, left)
     }
 
     /// Every message from this sequence on with the index of its lane, by sequence.
     pub(crate) fn messages_from(&self, seq: Seq) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
         let mut here = self.by_seq.from(seq).map(|slot| &self.entries[slot]).peekable();
-        let mut readers: Vec<_> = (self.runs.values().filter(|run| run.last >= seq))
-            .map(|run| {
-                let from = if run.first < seq { self.backlog.rank(run.id, seq) } else { 0 };
-                (run.lane, Reader::new(&*self.backlog, run, from).peekable())
-            })
-            .collect();
-        let starts = self.runs.values().filter(|run| run.last >= seq).enumerate();
-        // A run is read only when it may be next.
-        let mut heap: BinaryHeap<_> =
-            starts.map(|(at, run)| Reverse((run.first.max(seq), at, false))).collect();
+        let mut spilled = MergedRuns::new(&*self.backlog, self.runs.values(), seq);
         std::iter::from_fn(move || {
-            while let Some(Reverse((next, at, is_exact))) = heap.peek().copied() {
-                if here.peek().is_some_and(|entry| entry.message.seq < next) {
-                    break;
-                }
-                heap.pop();
-                let (lane, reader) = &mut readers[at];
-                if !is_exact {
-                    heap.extend(reader.peek().map(|(_, message)| Reverse((message.seq, at, true))));
-                    continue;
-                }
-                let (_, message) = reader.next().expect("it was looked at");
-                heap.extend(reader.peek().map(|(_, message)| Reverse((message.seq, at, true))));
-                return Some((*lane, Cow::Owned(message)));
-            }
-            here.next().map(|entry| (entry.lane, Cow::Borrowed(&entry.message)))
+            let next = here.peek().map(|entry| entry.message.seq);
+            let spilled = spilled.next_before(next).map(|(lane, message)| (lane, Cow::Owned(message)));
+            spilled.or_else(|| here.next().map(|entry| (entry.lane, Cow::Borrowed(&entry.message))))
         })
     }
 

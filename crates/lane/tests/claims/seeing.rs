@@ -53,7 +53,7 @@ fn a_page_of_the_newest_does_not_walk_what_is_older() {
         })
         .expect("there")
         .messages;
-    assert_eq!(page.iter().map(|view| view.place.0).collect::<Vec<_>>(), [989, 988, 987, 986, 985]);
+    assert_eq!(page.iter().map(|(_, view)| view.place.0).collect::<Vec<_>>(), [989, 988, 987, 986, 985]);
     assert_eq!(walked, 15);
     assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None), Ok((1_000, None)));
     let mut odd = |place: Place| place.0 % 2 == 1;
@@ -229,7 +229,8 @@ fn pages_follow_each_other_without_gap_or_overlap() {
                     break;
                 }
             }
-            let seqs = |views: &[MessageView]| views.iter().map(|view| view.seq).collect::<Vec<_>>();
+            let seqs =
+                |views: &[(Cursor, MessageView)]| views.iter().map(|(_, view)| view.seq).collect::<Vec<_>>();
             assert_eq!(seqs(&pages), seqs(&all), "{order:?} {status:?} {key:?} {priority:?}");
         }
     }

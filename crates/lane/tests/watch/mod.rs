@@ -3,6 +3,7 @@
 
 pub(crate) mod post;
 pub(crate) mod shelf;
+mod walks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,6 +16,7 @@ use overtake_lane::{
 };
 use post::Post;
 use shelf::{Shelf, run_of};
+use walks::Walks;
 
 /// A broker under watch: every step goes through here.
 pub(crate) struct Watch {
@@ -30,6 +32,7 @@ pub(crate) struct Watch {
     options: Options,
     shelf: Arc<Shelf>,
     post: Arc<Post>,
+    walks: Walks,
     /// Messages of a lane that are never spilled; `None`: all stay in memory.
     keep: Option<usize>,
     /// A run that is being written.
@@ -54,6 +57,7 @@ impl Watch {
             now,
             shelf,
             post,
+            walks: Walks::default(),
             keep: None,
             plan: None,
             rewrites: Vec::new(),
@@ -227,6 +231,7 @@ impl Watch {
         broker.wake(self.now, &mut step);
         self.broker = broker;
         self.pulls.clear();
+        self.walks.forget();
         self.see(&step);
         step
     }
@@ -250,6 +255,7 @@ impl Watch {
         self.check_awake();
         self.check_ids();
         check_lanes(&self.broker, self.now);
+        self.walks.go_on(&self.broker, self.now);
         let outstanding = self
             .broker
             .all_views(self.now)
@@ -451,7 +457,13 @@ fn whereabouts(broker: &Broker, queue: QueueId) -> (VhostId, &str) {
 /// Every message of a queue, in an order.
 pub(crate) fn browse(broker: &Broker, vhost: VhostId, queue: &str, order: BrowseOrder) -> Vec<MessageView> {
     let query = Query { order, limit: usize::MAX, ..Query::default() };
-    broker.browse(vhost, queue, &query, &mut |_| true).expect("the queue is there").messages
+    broker
+        .browse(vhost, queue, &query, &mut |_| true)
+        .expect("the queue is there")
+        .messages
+        .into_iter()
+        .map(|(_, view)| view)
+        .collect()
 }
 
 /// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
@@ -511,7 +523,7 @@ fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
     let expect: Vec<Seq> = all.iter().filter(before).skip(query.skip as usize).copied().collect();
     let look =
         |query: &Query| broker.browse(view.vhost, &view.name, query, &mut |_| true).expect("it is there");
-    let seqs = |look: &Look| look.messages.iter().map(|message| message.seq).collect::<Vec<_>>();
+    let seqs = |look: &Look| look.messages.iter().map(|(_, message)| message.seq).collect::<Vec<_>>();
     assert_eq!(seqs(&look(&query)), expect, "{query:?}");
     let count = |query: &Query| broker.count(view.vhost, &view.name, query, None).expect("it is there");
     assert_eq!(count(&Query { cursor: None, ..query.clone() }), (all.len() as u64, None), "{query:?}");

@@ -1,5 +1,5 @@
-//! *Seen*: a look at messages that goes on step by step shows every message once that matched from its first step to its last, in its
-//! order, and none twice.
+//! *Seen*: a look at messages that goes on step by step shows every message once that matched from its first step to its last (in dispatch
+//! order: and stood as it stood), in its order, and none twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,11 @@ impl Looks {
         // An audit has no headers, and does not tell which of the ready messages a consumer holds.
         let is_known = filter.headers.is_empty()
             && filter.priority.is_none()
-            && matches!(filter.status, None | Some(Status::Delayed | Status::Dead));
+            && match filter.status {
+                // In dispatch order a message that stands otherwise meanwhile may be missed.
+                None => browse.order != BrowseOrder::Dispatch,
+                Some(status) => matches!(status, Status::Delayed | Status::Dead),
+            };
         let mut look = Look { queue, browse: browse.clone(), matching: None };
         let messages = audit.queues.get(&queue).map_or(&[][..], |seen| &seen.messages);
         let matching = messages.iter().filter(|message| look.takes(message)).map(|message| message.seq);
@@ -60,10 +64,12 @@ impl Looks {
         hold(shown.len() == seqs.len() && is_in_order, Promise::Seen, || {
             format!("of queue {} messages are shown in the order {seqs:?}", queue.0)
         })?;
-        if browse.order != BrowseOrder::Published {
-            return Ok(());
-        }
-        let is_reached = |seq: &&Seq| page.next.is_none_or(|next| seq.0 <= next.0);
+        let is_reached = |seq: &&Seq| match browse.order {
+            BrowseOrder::Published => page.next.is_none_or(|next| seq.0 <= next.0),
+            // The cursor counts what was shown.
+            BrowseOrder::Dispatch => page.next.is_none(),
+            BrowseOrder::Newest => false,
+        };
         let missing = matching.iter().flatten().filter(is_reached).find(|seq| !shown.contains(seq));
         hold(missing.is_none(), Promise::Seen, || {
             format!("of queue {} message {missing:?} is not shown: {seqs:?}, next {:?}", queue.0, page.next)

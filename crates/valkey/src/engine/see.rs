@@ -106,15 +106,15 @@ impl House {
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
         let image = self.image(asker, queue, browse.filter.is_about_content()).await?;
-        let mut look = image.find(browse)?;
-        let fits = fitting(look.messages.iter().map(|message| u64::from(message.bytes)));
-        if fits < look.messages.len() {
-            look = image.find(&Browse { limit: fits, ..browse.clone() })?;
+        let Look { mut messages, mut next, .. } = image.find(browse)?;
+        let fits = fitting(messages.iter().map(|(_, message)| u64::from(message.bytes)));
+        if fits < messages.len() {
+            messages.truncate(fits);
+            next = messages.last().map(|(cursor, _)| *cursor);
         }
-        let Look { messages, next, .. } = look;
         let total = browse.with_total.then(|| image.total(browse)).transpose()?;
         let mut shown = Vec::with_capacity(messages.len());
-        for mut message in messages {
+        for (_, mut message) in messages {
             // What has gone meanwhile is not shown.
             if let Some(content) = self.content(&image, message.seq).await? {
                 fill_in_deaths(&mut message.deaths, &content);
@@ -182,7 +182,8 @@ impl House {
                 let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
                 let messages = image.find(&browse)?.messages;
                 let mut by_place: BTreeMap<PlaceNumber, Vec<Seq>> = BTreeMap::new();
-                for (place, seq) in messages.iter().filter_map(|message| image.hosted.find(message.seq)) {
+                for (place, seq) in messages.iter().filter_map(|(_, message)| image.hosted.find(message.seq))
+                {
                     by_place.entry(place).or_default().push(seq);
                 }
                 let which = by_place.into_iter().map(|(place, seqs)| (place, Which::Seqs(seqs)));

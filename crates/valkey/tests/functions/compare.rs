@@ -25,7 +25,8 @@ impl Twin {
 
     fn messages_of(&self, queue: &str) -> Vec<MessageView> {
         let query = Query { order: BrowseOrder::Published, limit: 10_000, ..Query::default() };
-        self.broker.browse(VhostId::DEFAULT, queue, &query, &mut |_| true).expect("it is there").messages
+        let look = self.broker.browse(VhostId::DEFAULT, queue, &query, &mut |_| true).expect("it is there");
+        look.messages.into_iter().map(|(_, view)| view).collect()
     }
 
     pub(crate) fn seqs(&self, wanted: impl Fn(Status) -> bool) -> Vec<Seq> {

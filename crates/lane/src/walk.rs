@@ -1,0 +1,363 @@
+//! Dispatch order, in steps: a walk through a queue in the order in which its messages will be leased, which stops after so many looks and goes on later.
+//!
+//! Ready messages are walked by a picker of its own, with a mark in each lane: the sequence up to which the lane has been looked at. What is leased, delayed
+//! or dead is gathered first, since no list has it in order: as many of the first ones as the page may need.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bitmap::Bitmap;
+use crate::broker::Broker;
+use crate::entries::Slot;
+use crate::ids::{Place, Seq, Time, VhostId};
+use crate::lane::{Mark, OutOfLooks};
+use crate::message::{Message, State, Status};
+use crate::picker::Picker;
+use crate::queue::Queue;
+use crate::refusal::Refusal;
+use crate::view::{Cursor, Look, Query};
+
+/// The statuses in dispatch order.
+const STAGES: [Status; 4] = [Status::Leased, Status::Ready, Status::Delayed, Status::Dead];
+/// As many messages as this, times the looks of a step, are gathered at once.
+const AT_ONCE: usize = 4;
+
+/// How far a page in dispatch order has come. It begins with [`Walk::default`], and belongs to one query.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// Messages that the query takes and that were passed, on this page or before it.
+    passed: u64,
+    stage: Stage,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Begin,
+    /// Looks for the messages that stand so, from this sequence on.
+    Gather {
+        status: Status,
+        from: Seq,
+        found: Found,
+    },
+    /// Shows what was found.
+    Show {
+        status: Status,
+        found: Found,
+    },
+    /// Goes through the lanes.
+    Ready(ReadyWalk),
+    End,
+}
+
+/// Messages by their order among those that stand alike: when something happens to them or happened, then the sequence.
+type Found = BTreeSet<(Time, Seq)>;
+
+/// What a walk through the lanes remembers between two steps. Lanes are told apart by their levels: their ranks and indices may change.
+#[derive(Debug)]
+struct ReadyWalk {
+    picker: Picker,
+    /// The level of the lane whose turn it is with this picker.
+    turn: Option<i32>,
+    marks: BTreeMap<i32, Mark>,
+}
+
+/// The end of a step.
+enum Pause {
+    /// So many messages were looked at as may be.
+    Looks,
+    /// The page is full, and there is more.
+    Page,
+}
+
+/// A page that is made, and what it is made of.
+struct Maker<'a> {
+    queue: &'a Queue,
+    query: &'a Query,
+    accept: &'a mut dyn FnMut(Place) -> bool,
+    /// Messages that may still be looked at.
+    left: usize,
+    /// Messages that may be gathered at once.
+    at_once: usize,
+    /// Messages that the query takes and that come before the page.
+    before: u64,
+    look: Look,
+}
+
+impl Broker {
+    /// A page in dispatch order of the messages of a queue that `accept` takes, as far as so many looks at messages go. The order is that of `walk`,
+    /// whatever the order of the query; its cursor counts the messages that it takes, and so does that of the answer. The page goes on with the same
+    /// walk until it says that nothing is left, or is as long as the query wants.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn walk(
+        &self,
+        vhost: VhostId,
+        name: &str,
+        query: &Query,
+        walk: &mut Walk,
+        accept: &mut dyn FnMut(Place) -> bool,
+    ) -> Result<Look, Refusal> {
+        let queue = self.queue_ref(self.id_of(vhost, name)?);
+        Ok(queue.walk(query, walk, accept))
+    }
+}
+
+impl Queue {
+    pub(crate) fn walk(&self, query: &Query, walk: &mut Walk, accept: &mut dyn FnMut(Place) -> bool) -> Look {
+        let left = query.looks.unwrap_or(usize::MAX);
+        let mut maker = Maker {
+            queue: self,
+            query,
+            accept,
+            left,
+            at_once: left.saturating_mul(AT_ONCE),
+            before: query.cursor.map_or(0, |cursor| cursor.0).saturating_add(query.skip),
+            look: Look::default(),
+        };
+        let is_paused = maker.go_on(walk).is_err();
+        Look { next: is_paused.then_some(Cursor(walk.passed)), ..maker.look }
+    }
+
+    /// The messages that stand so, if they are no more than `most`.
+    fn few_standing_so(&self, status: Status, most: usize) -> Option<Vec<Slot>> {
+        let count: u64 = self.lanes.iter().map(|lane| lane.standing(Some(status))).sum();
+        (count <= most as u64).then(|| match status {
+            Status::Leased => self.leased_slots(),
+            Status::Delayed => self.delayed.iter(&self.entries).collect(),
+            Status::Dead => self.dead.iter(&self.entries).collect(),
+            Status::Ready => unreachable!("what is ready is in lanes"),
+        })
+    }
+}
+
+/// The key of a message among those that stand alike: what is leased by when it was leased, what is delayed by when it is due, dead letters by when
+/// they died.
+fn key(queue: &Queue, slot: Slot) -> (Time, Seq) {
+    let entry = &queue.entries[slot];
+    let time = match entry.message.state {
+        State::Delayed { .. } => entry.alarm(),
+        State::Dead => entry.message.death().map_or(Time(0), |death| death.at),
+        State::Leased { .. } => entry.taken().map_or(Time(0), |(_, when)| when),
+        State::Ready => Time(0),
+    };
+    (time, entry.message.seq)
+}
+
+impl Maker<'_> {
+    fn go_on(&mut self, walk: &mut Walk) -> Result<(), Pause> {
+        loop {
+            match &mut walk.stage {
+                Stage::Begin => walk.stage = self.after(walk.passed, None),
+                Stage::Gather { status, from, found } => {
+                    self.gather(walk.passed, *status, from, found)?;
+                    walk.stage = Stage::Show { status: *status, found: std::mem::take(found) };
+                }
+                Stage::Show { status, found } => {
+                    let status = *status;
+                    while let Some(&(_, seq)) = found.first() {
+                        self.look()?;
+                        // It may have gone, or stand otherwise by now.
+                        let slot = self.queue.by_seq.get(seq);
+                        let slot = slot.filter(|slot| self.status(*slot) == status);
+                        if let Some(slot) = slot {
+                            let entry = &self.queue.entries[slot];
+                            self.show(&mut walk.passed, entry.lane, &entry.message)?;
+                        }
+                        found.pop_first();
+                    }
+                    walk.stage = self.after(walk.passed, Some(status));
+                }
+                Stage::Ready(ready) => {
+                    self.lanes(&mut walk.passed, ready)?;
+                    walk.stage = self.after(walk.passed, Some(Status::Ready));
+                }
+                Stage::End => return Ok(()),
+            }
+        }
+    }
+
+    /// The stage of the next status that the query wants.
+    fn after(&mut self, passed: u64, status: Option<Status>) -> Stage {
+        let done = status.map_or(0, |status| 1 + STAGES.iter().take_while(|stage| **stage != status).count());
+        let mut wanted =
+            STAGES[done..].iter().filter(|stage| self.query.status.is_none_or(|only| only == **stage));
+        let Some(status) = wanted.next().copied() else { return Stage::End };
+        if status == Status::Ready {
+            let picker = self.queue.picker.clone();
+            let turn = picker.turn().map(|rank| self.queue.lanes.at_rank(rank).level);
+            return Stage::Ready(ReadyWalk { picker, turn, marks: BTreeMap::new() });
+        }
+        let mut found = Found::new();
+        match self.queue.few_standing_so(status, self.at_once) {
+            Some(few) => {
+                few.into_iter().for_each(|slot| self.find(passed, slot, &mut found));
+                Stage::Show { status, found }
+            }
+            None => Stage::Gather { status, from: Seq(0), found },
+        }
+    }
+
+    /// Takes note of a message if it may be on the page.
+    fn find(&mut self, passed: u64, slot: Slot, found: &mut Found) {
+        if !self.takes(&self.queue.entries[slot].message) {
+            return;
+        }
+        found.insert(key(self.queue, slot));
+        // One more than the page holds tells that there is more.
+        let ahead = usize::try_from(self.before.saturating_sub(passed)).unwrap_or(usize::MAX);
+        if found.len() > ahead.saturating_add(self.query.limit).saturating_add(1) {
+            found.pop_last();
+        }
+    }
+
+    fn gather(
+        &mut self,
+        passed: u64,
+        status: Status,
+        from: &mut Seq,
+        found: &mut Found,
+    ) -> Result<(), Pause> {
+        for slot in self.queue.by_seq.from(*from) {
+            self.look()?;
+            *from = self.queue.entries[slot].message.seq.next();
+            if self.status(slot) == status {
+                self.find(passed, slot, found);
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&self, slot: Slot) -> Status {
+        self.queue.entries[slot].message.state.status()
+    }
+
+    fn takes(&mut self, message: &Message) -> bool {
+        self.query.takes(message) && (self.accept)(message.place)
+    }
+
+    fn look(&mut self) -> Result<(), Pause> {
+        self.left = self.left.checked_sub(1).ok_or(Pause::Looks)?;
+        Ok(())
+    }
+
+    /// Passes a message that the query takes, or puts it on the page.
+    fn show(&mut self, passed: &mut u64, lane: u16, message: &Message) -> Result<(), Pause> {
+        if self.look.messages.len() == self.query.limit {
+            return Err(Pause::Page);
+        }
+        *passed += 1;
+        if *passed > self.before {
+            self.look.messages.push((Cursor(*passed), self.queue.view_message(lane, message)));
+        }
+        Ok(())
+    }
+
+    /// Goes through the ready messages as they would be leased one after the other, if nothing came in between.
+    fn lanes(&mut self, passed: &mut u64, walk: &mut ReadyWalk) -> Result<(), Pause> {
+        let queue = self.queue;
+        let lanes = &queue.lanes;
+        let rank_of = |level: i32| (0..lanes.len()).find(|rank| lanes.at_rank(*rank).level == level);
+        walk.picker.ranks_changed(walk.turn.and_then(rank_of));
+        let mut ready = lanes.ready();
+        if let Some(priority) = self.query.priority.filter(|_| queue.has_lane_per_priority()) {
+            let own = lanes.find(priority).ok();
+            (0..lanes.len()).filter(|rank| Some(*rank) != own).for_each(|rank| ready.set(rank, false));
+        }
+        let mut heads = Heads { queue, lanes: std::iter::repeat_with(|| None).take(lanes.len()).collect() };
+        let ended = self.pick_on(passed, walk, ready, &mut heads);
+        walk.turn = walk.picker.turn().map(|rank| lanes.at_rank(rank).level);
+        heads.mark(&mut walk.marks);
+        ended
+    }
+
+    /// Takes what the picker names, from the lanes of these ranks.
+    fn pick_on(
+        &mut self,
+        passed: &mut u64,
+        walk: &mut ReadyWalk,
+        mut ready: Bitmap,
+        heads: &mut Heads<'_>,
+    ) -> Result<(), Pause> {
+        let lanes = &self.queue.lanes;
+        loop {
+            if let Picker::Aging { .. } = walk.picker {
+                // It compares them all.
+                for rank in ready.iter() {
+                    let has_head = heads.has(rank, &mut walk.marks, &mut self.left)?;
+                    ready.set(rank, has_head);
+                }
+            }
+            let head = |rank: usize| lanes.at_rank(rank).head_of(heads.known(rank));
+            let Some(rank) = walk.picker.pick(ready, head) else { return Ok(()) };
+            if !heads.has(rank, &mut walk.marks, &mut self.left)? {
+                // It has no more, or a run that cannot be read.
+                ready.set(rank, false);
+                continue;
+            }
+            self.look()?;
+            let lane = lanes.at_rank(rank);
+            let message = heads.known(rank);
+            if self.takes(message) {
+                self.show(passed, lanes.index_at(rank), message)?;
+            }
+            heads.pass(rank);
+            walk.picker.charge(rank, lane.weight);
+        }
+    }
+}
+
+/// The lanes that a step has opened: those of which it needs a message.
+struct Heads<'a> {
+    queue: &'a Queue,
+    lanes: Vec<Option<OpenLane<'a>>>,
+}
+
+struct OpenLane<'a> {
+    /// The last message that this step passed.
+    passed: Option<Seq>,
+    head: Option<Cow<'a, Message>>,
+    rest: Box<dyn Iterator<Item = Cow<'a, Message>> + 'a>,
+}
+
+impl<'a> Heads<'a> {
+    /// Whether the lane of this rank has a ready message after its mark. Where the step has no looks left to find it, the mark tells how far it was looked
+    /// for.
+    fn has(&mut self, rank: usize, marks: &mut BTreeMap<i32, Mark>, left: &mut usize) -> Result<bool, Pause> {
+        let queue = self.queue;
+        let lane = match &mut self.lanes[rank] {
+            Some(lane) => lane,
+            closed => {
+                let index = queue.lanes.index_at(rank);
+                let mark = marks.entry(queue.lanes.lane(index).level).or_default();
+                let fresh = queue.fresh_after(index, mark, left).map_err(|OutOfLooks| Pause::Looks)?;
+                let mut rest = Box::new(queue.lane_messages_after(index, mark.seq, fresh));
+                closed.insert(OpenLane { passed: None, head: rest.next(), rest })
+            }
+        };
+        Ok(lane.head.is_some())
+    }
+
+    /// The head of a lane that has one.
+    fn known(&self, rank: usize) -> &Message {
+        let head = self.lanes[rank].as_ref().and_then(|lane| lane.head.as_deref());
+        head.expect("an open lane that has a message")
+    }
+
+    fn pass(&mut self, rank: usize) {
+        if let Some(lane) = &mut self.lanes[rank] {
+            lane.passed = lane.head.as_deref().map(|message| message.seq);
+            lane.head = lane.rest.next();
+        }
+    }
+
+    /// Marks in each lane what was passed.
+    fn mark(&self, marks: &mut BTreeMap<i32, Mark>) {
+        for (rank, lane) in self.lanes.iter().enumerate() {
+            if let Some(seq) = lane.as_ref().and_then(|lane| lane.passed) {
+                marks.entry(self.queue.lanes.at_rank(rank).level).or_default().pass(seq);
+            }
+        }
+    }
+}
