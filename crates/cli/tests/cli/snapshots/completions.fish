@@ -385,7 +385,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
@@ -407,7 +407,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand publish" -s h -l help 
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s n -l count -d 'Stop after so many messages [default: 1]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -s w -l wait -d 'Wait for messages: so long for each, or for ever' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l max -d 'Lease at most so many messages with one request, of those that --count or --all takes. What was leased is printed before what becomes urgent later, so 1 is strictest' -r
-complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement [default: as the queue says]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand consume" -l visibility-timeout -d 'How long the broker waits for the acknowledgement; 0: for ever [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l name -d 'What this consumer calls itself, for people who ask who holds a message [default: HOST:PID]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l delay -d 'With --nack: wait so long before the next attempt [default: the queue\'s backoff]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand consume" -l url -d 'The broker to talk to' -r
@@ -716,7 +716,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l for -d 'Whose it is, if not your own; administrators submit others\'' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
@@ -871,7 +871,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l timezone -d 'The time zone in which the line is read' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l url -d 'The broker to talk to' -r
@@ -1009,7 +1009,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l more-key -d 'A further routing key. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
-complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l id -d 'Its id: makes publishing it again harmless while it is pending' -r
