@@ -91,6 +91,14 @@ impl Supply {
         }
     }
 
+    /// Whether a message is nowhere any more, and not somebody else's.
+    pub(crate) async fn is_gone(&self, id: &str) -> bool {
+        match &self.source {
+            Source::Queue(queue) => queue.has_lost(id).await,
+            Source::Stream(_) => false,
+        }
+    }
+
     /// Settles a message and says how the work went.
     pub(crate) async fn settle(&self, receipt: &str, how: How, report: Option<&Report>) -> Answer {
         match &self.source {
