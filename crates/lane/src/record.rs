@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(after((0..5).map(|at| attempt(at, ATTEMPTS_BYTES_MAX))), [4]);
         let lens = [1, ATTEMPTS_BYTES_MAX - 2, 1, 1];
         assert_eq!(after(lens.iter().zip(0..).map(|(bytes, at)| attempt(at, *bytes))), [1, 2, 3]);
-        assert_eq!(Attempts::new(vec![attempt(0, ATTEMPTS_BYTES_MAX), attempt(1, 1)]), None);
-        assert_eq!(Attempts::new(Vec::new()), None);
+        assert_eq!(Attempts::new(vec![attempt(0, ATTEMPTS_BYTES_MAX), attempt(1, 1)], 0), None);
+        assert_eq!(Attempts::new(Vec::new(), 0), None);
     }
 }
