@@ -400,6 +400,9 @@ fn a_start_that_cannot_declare_all_its_queues_declares_none() {
     let broker = Broker::start(&data);
     broker.run(&["queue", "declare", "old", "order=fifo"]).ok();
     broker.run(&["publish", "old", "without a priority"]).ok();
+    // A history that leads back to a queue of the configuration.
+    broker.run(&["queue", "declare", "stored", "history=first"]).ok();
+    broker.run(&["queue", "declare", "turned", "history=last"]).ok();
     broker.stop();
 
     let dir_flag = data.to_str().expect("UTF-8");
@@ -414,15 +417,20 @@ fn a_start_that_cannot_declare_all_its_queues_declares_none() {
         "--data-dir",
         dir_flag,
     ];
-    let refused = support::run(&[&start[..], &["--queue", "new", "--queue", "old"]].concat(), b"");
+    let queues = ["--queue", "new", "--queue", "old", "--queue", "first={ history = \"stored\" }"];
+    let refused = support::run(&[&start[..], &queues].concat(), b"");
     let said = refused.picture();
-    assert!(said.contains("cannot declare queue `old`"), "{said}");
+    assert!(said.contains("error: cannot declare queue `first` (flag --queue): the `history` of"), "{said}");
+    assert!(said.contains("\ncannot declare queue `old` (flag --queue): "), "{said}");
+    assert_eq!(said.matches(" hint: ").count(), 2, "{said}");
     assert!(said.contains("order = \"fifo\" into [queues.old]"), "{said}");
     assert!(!said.contains("on the command line `--import-priority`"), "{said}");
 
-    let broker = Broker::start_with(&data, &["--queue", "old={ order = \"fifo\" }"]);
+    // The histories of both change, and never lead to each other in between.
+    let turned = ["--queue", "last={ history = \"turned\" }", "--queue", "turned"];
+    let broker = Broker::start_with(&data, &[&["--queue", "old={ order = \"fifo\" }"][..], &turned].concat());
     let listed = broker.run(&["queue", "list", "--json"]).json();
     let names: Vec<_> =
         listed["queues"].as_array().expect("queues").iter().map(|queue| &queue["name"]).collect();
-    assert_eq!(names, ["old"]);
+    assert_eq!(names, ["last", "old", "stored", "turned"]);
 }

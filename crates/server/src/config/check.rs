@@ -43,29 +43,42 @@ impl Config {
 
 /// Checks a merged configuration. `file` is where to look for the line of a key of a queue, an endpoint or a source.
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
-    check_listener(config)?;
-    check_admin(config)?;
-    check_engine(config)?;
-    check_sizes(config)?;
-    check_watermarks(config)?;
     let interval = &config.telemetry.otlp_interval_ms;
-    check_some("telemetry.otlp_interval_ms", interval, interval.value.0)?;
-    check_traces(config)?;
-    check_lanes(config)?;
-    if config.store.data_dir.value.as_os_str().is_empty() {
-        return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
+    let settings = [
+        check_listener(config),
+        check_admin(config),
+        check_engine(config),
+        check_sizes(config),
+        check_watermarks(config),
+        check_some("telemetry.otlp_interval_ms", interval, interval.value.0),
+        check_traces(config),
+        check_lanes(config),
+        check_store(config),
+        check_default_ttl(config),
+    ];
+    let queues = config.queues.iter();
+    let queues = queues
+        .map(|queue| check_queue(queue, file).and_then(|()| check_history(queue, &config.queues, file)));
+    let endpoints = config.endpoints.iter().map(|endpoint| check_connector("endpoints", endpoint, file));
+    let sources = config.sources.iter().map(|source| check_connector("sources", source, file));
+    let all = settings.into_iter().chain(queues).chain(endpoints).chain(sources);
+    ConfigError::all(all.filter_map(Result::err))
+}
+
+fn check_store(config: &Config) -> Result<(), ConfigError> {
+    let dir = &config.store.data_dir;
+    if dir.value.as_os_str().is_empty() {
+        return Err(wrong("store.data_dir", dir, "must name a directory"));
     }
-    if config.limits.default_ttl_ms.value.0 > overtake_lane::DURATION_MS_MAX {
-        return Err(wrong(
-            "limits.default_ttl_ms",
-            &config.limits.default_ttl_ms,
-            "must be at most ten years",
-        ));
+    Ok(())
+}
+
+fn check_default_ttl(config: &Config) -> Result<(), ConfigError> {
+    let ttl = &config.limits.default_ttl_ms;
+    if ttl.value.0 > overtake_lane::DURATION_MS_MAX {
+        return Err(wrong("limits.default_ttl_ms", ttl, "must be at most ten years"));
     }
-    config.queues.iter().try_for_each(|queue| check_queue(queue, file))?;
-    config.queues.iter().try_for_each(|queue| check_history(queue, &config.queues, file))?;
-    config.endpoints.iter().try_for_each(|endpoint| check_connector("endpoints", endpoint, file))?;
-    config.sources.iter().try_for_each(|source| check_connector("sources", source, file))
+    Ok(())
 }
 
 /// The streams of a category have different names, and not those of dead letters.

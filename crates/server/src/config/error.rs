@@ -13,18 +13,36 @@ pub struct ConfigError {
     pub what: String,
     /// The line of the file with a mark under the fault.
     pub excerpt: Option<String>,
-    /// What would be right.
+    /// What would be right, here and at the faults of [`ConfigError::more`].
     pub hint: Option<String>,
+    /// The other faults that were found.
+    pub more: Vec<ConfigError>,
 }
 
 impl ConfigError {
     pub(super) fn at(place: Origin, what: impl Into<String>) -> Self {
-        Self { place: Some(place), what: what.into(), excerpt: None, hint: None }
+        Self { place: Some(place), what: what.into(), excerpt: None, hint: None, more: Vec::new() }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// All faults as one error, the first in front.
+    pub(super) fn all(faults: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        let mut faults = faults.into_iter();
+        let Some(mut first) = faults.next() else { return Ok(()) };
+        for mut fault in faults {
+            first.more.append(&mut fault.more);
+            match (&mut first.hint, fault.hint.take()) {
+                (Some(said), Some(hint)) if !said.contains(&hint) => *said = format!("{said}\n{hint}"),
+                (None, hint) => first.hint = hint,
+                _ => {}
+            }
+            first.more.push(fault);
+        }
+        Err(first)
     }
 }
 
@@ -34,10 +52,10 @@ impl fmt::Display for ConfigError {
             write!(f, "{place}: ")?;
         }
         f.write_str(&self.what)?;
-        match &self.excerpt {
-            Some(excerpt) => write!(f, "\n{excerpt}"),
-            None => Ok(()),
+        if let Some(excerpt) = &self.excerpt {
+            write!(f, "\n{excerpt}")?;
         }
+        self.more.iter().try_for_each(|fault| write!(f, "\n{fault}"))
     }
 }
 

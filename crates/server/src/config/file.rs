@@ -11,7 +11,7 @@ use overtake_redact::{excerpt, reason};
 use overtake_routes::nearest::{did_you_mean, nearest};
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
+use toml::de::{DeString, DeTable, DeValue, Deserializer, ValueDeserializer};
 
 use super::keys::{Layer, SECTIONS};
 use super::{ConfigError, Origin};
@@ -32,6 +32,9 @@ pub(super) struct Environment {
 /// The table that has a table for each environment.
 pub(super) const ENVIRONMENTS: &str = "env";
 
+/// The section that has a table for each queue.
+const QUEUES: &str = "queues";
+
 /// The text of a file, to find places in it.
 pub(super) struct File {
     path: PathBuf,
@@ -45,6 +48,7 @@ impl File {
             place: None,
             what: format!("cannot read the configuration file {}: {error}", path.display()),
             excerpt: None,
+            more: Vec::new(),
             hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order".to_owned()),
         })?;
         Self::parse(path, text)
@@ -59,16 +63,26 @@ impl File {
                 Ok((file, layers))
             }
             Err(error) => {
-                let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
-                let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-                let wrong = file.error(error.span(), lead + &reason(error.message()));
-                Err(match key.split_once('.') {
-                    Some((section, _)) if section != ENVIRONMENTS && !SECTIONS.contains(&section) => {
-                        wrong.hint(no_section(section))
-                    }
-                    _ => wrong,
-                })
+                let mut errors = faults(&file.text);
+                errors.push(error);
+                errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+                let mut faults: Vec<_> = errors.iter().map(|error| file.of_parser(error)).collect();
+                faults.dedup();
+                Err(ConfigError::all(faults).expect_err("there is one"))
             }
+        }
+    }
+
+    /// What the parser says, with the key.
+    fn of_parser(&self, error: &toml::de::Error) -> ConfigError {
+        let key = error.span().and_then(|span| self.key_at(span.start)).unwrap_or_default();
+        let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
+        let wrong = self.error(error.span(), lead + &reason(error.message()));
+        match key.split_once('.') {
+            Some((section, _)) if section != ENVIRONMENTS && !SECTIONS.contains(&section) => {
+                wrong.hint(no_section(section))
+            }
+            _ => wrong,
         }
     }
 
@@ -180,6 +194,63 @@ fn layers(text: &str) -> Result<Layers, toml::de::Error> {
     }
     let base = Layer::deserialize(Deserializer::from(Spanned::new(span, sections)))?;
     Ok(Layers { base, environments })
+}
+
+/// What is wrong with each key of each section by itself, where the text is TOML: one that is wrong hides no other.
+fn faults(text: &str) -> Vec<toml::de::Error> {
+    let Ok(root) = DeTable::parse(text) else { return Vec::new() };
+    let mut faults = Vec::new();
+    for (section, value) in root.into_inner() {
+        if section.get_ref() == ENVIRONMENTS {
+            let environments = table(value).into_iter().map(|(_, value)| value);
+            environments.for_each(|value| faults.extend(faults_of_environment(value)));
+        } else if SECTIONS.contains(&section.get_ref().as_ref()) {
+            faults.extend(faults_of_section(&section, value));
+        } else {
+            faults.extend(faults_of_environment(value));
+        }
+    }
+    faults
+}
+
+fn faults_of_environment(value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+    table(value).into_iter().flat_map(|(section, value)| faults_of_section(&section, value)).collect()
+}
+
+fn faults_of_section(section: &Spanned<DeString<'_>>, value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+    let span = value.span();
+    let of = |key, value| {
+        let document = DeTable::from_iter([(section.clone(), within(&span, key, value))]);
+        Layer::deserialize(Deserializer::from(Spanned::new(span.clone(), document))).err()
+    };
+    let entries = table(value).into_iter();
+    entries
+        .flat_map(|(key, value)| match value.get_ref().is_table() && section.get_ref() == QUEUES {
+            // Each setting of a queue, too.
+            true => {
+                let span = value.span();
+                let settings = table(value).into_iter();
+                settings.filter_map(|(name, value)| of(key.clone(), within(&span, name, value))).collect()
+            }
+            false => Vec::from_iter(of(key, value)),
+        })
+        .collect()
+}
+
+/// A table with one entry, in place of the one that stands there.
+fn within<'t>(
+    span: &Range<usize>,
+    key: Spanned<DeString<'t>>,
+    value: Spanned<DeValue<'t>>,
+) -> Spanned<DeValue<'t>> {
+    Spanned::new(span.clone(), DeValue::Table(DeTable::from_iter([(key, value)])))
+}
+
+fn table(value: Spanned<DeValue<'_>>) -> DeTable<'_> {
+    match value.into_inner() {
+        DeValue::Table(table) => table,
+        _ => DeTable::new(),
+    }
 }
 
 /// Whether something inside a value stands here. The span of a table is only that of its header.

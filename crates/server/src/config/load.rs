@@ -31,7 +31,8 @@ pub struct Flag {
 /// and without that one in `$CONFIGURATION_DIRECTORY`, or [`DEFAULT_FILE`], is read if it is there.
 ///
 /// # Errors
-/// The first fault, with its place.
+/// All faults of the file or, if it can be read, all faults of variables and flags or, if these can be read, all of the settings; each with
+/// its place.
 pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     config.store.data_dir = around.data_dir();
@@ -61,21 +62,21 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
             None => None,
         },
     };
+    let mut faults = Vec::new();
     for (name, path) in otlp::VARIABLES {
         if let Some(value) = around.variable(name) {
             let origin = Origin::Variable(name.to_owned());
             let set = config.set(path, value, origin.clone()).expect("the table names settings");
-            set.map_err(|why| ConfigError::at(origin, format!("`{path}`: {why}")))?;
+            faults.extend(set.err().map(|why| ConfigError::at(origin, format!("`{path}`: {why}"))));
         }
     }
     for (name, value) in &around.variables {
         if let Some(path) = name.strip_prefix(VARIABLE_PREFIX) {
-            set_variable(&mut config, name, path, value)?;
+            faults.extend(set_variable(&mut config, name, path, value).err());
         }
     }
-    for flag in flags {
-        set_flag(&mut config, flag)?;
-    }
+    faults.extend(flags.iter().filter_map(|flag| set_flag(&mut config, flag).err()));
+    ConfigError::all(faults)?;
     config.queues.sort_by(|a, b| a.name.cmp(&b.name));
     config.endpoints.sort_by(|a, b| a.name.cmp(&b.name));
     config.sources.sort_by(|a, b| a.name.cmp(&b.name));

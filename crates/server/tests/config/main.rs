@@ -46,6 +46,7 @@ fn without_dir(mut error: ConfigError, dir: &Path) -> ConfigError {
     {
         *path = name.to_owned();
     }
+    error.more = error.more.into_iter().map(|fault| without_dir(fault, dir)).collect();
     error
 }
 
@@ -262,6 +263,9 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
             overtake.toml:2:1: `queues.a.history`: the `history` of the queue is the queue itself, or leads back to it
               2 | history = …
                 | ^^^^^^^
+            overtake.toml:4:1: `queues.b.history`: the `history` of the queue is the queue itself, or leads back to it
+              4 | history = …
+                | ^^^^^^^
             hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
         "#]],
     );
@@ -302,6 +306,54 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
         expect![[r#"
             fine
         "#]],
+    );
+}
+
+#[test]
+fn all_faults_are_named_at_once() {
+    file(
+        "[http]\nlisten = 1\n[queues.a]\nscheme = \"five\"\n[queues.b]\nmax_active = 3\n[queues.c]\nmax_activ = 1\npaused = 5\n[env.production.queues.d]\nmax_active = -1\n",
+        expect![[r#"
+            overtake.toml:2:10: `http.listen`: expected an address such as "127.0.0.1:15672", found a whole number
+              2 | listen = …
+                |          ^
+            overtake.toml:4:10: `queues.a.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
+              4 | scheme = …
+                |          ^
+            overtake.toml:8:1: `queues.c.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+              8 | max_activ = …
+                | ^^^^^^^^^
+            overtake.toml:9:10: `queues.c.paused`: expected true or false, found a whole number
+              9 | paused = …
+                |          ^
+            overtake.toml:11:14: `env.production.queues.d.max_active`: expected a whole number from 0 to 4294967295, found one outside of that range
+              11 | max_active = …
+                 |              ^
+        "#]],
+    );
+    file(
+        "[http]\nmax_connections = 0\n[queues.a]\nmax_unacked = 0\n[queues.b]\n[queues.c]\nhistory = \"c\"\n",
+        expect![[r#"
+            overtake.toml:2:1: `http.max_connections`: must be 1 or more
+            overtake.toml:4:1: `queues.a.max_unacked` must be 1 to 1000000
+              4 | max_unacked = …
+                | ^^^^^^^^^^^
+            overtake.toml:7:1: `queues.c.history`: the `history` of the queue is the queue itself, or leads back to it
+              7 | history = …
+                | ^^^^^^^
+            hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
+        "#]],
+    );
+    let variables = [("OVERTAKE__LOG__LEVEL", "loud"), ("OVERTAKE__QUEUES__a", "{ scheme = \"five\" }")];
+    let said = Said { variables: &variables, flags: &[("http", "here")], ..Said::default() };
+    check(
+        &said,
+        expect![[r#"
+        environment OVERTAKE__LOG__LEVEL: `log.level`: `loud` is no log level: use error, warn, info, debug or trace, or such as info,overtake_engine=debug
+        environment OVERTAKE__QUEUES__a: `queues.a`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
+        flag --http: `here` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+        hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+    "#]],
     );
 }
 
