@@ -151,7 +151,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration and the certificates it names, and change nothing'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "check" -d 'Check the configuration, the files it names and, while no broker runs, what is stored in the data directory, and change nothing'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and not __fish_seen_subcommand_from check show" -f -a "show" -d 'Show the configuration in force, as a file that says the same'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
@@ -217,10 +217,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_see
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l no-files -d 'Do not read the certificates: they are on another machine'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l no-files -d 'Read neither the files it names nor the data directory: they are on another machine'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l http -d 'Address and port to serve HTTP on; port 0 takes a free one. [default: 127.0.0.1:15672]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand config; and __fish_seen_subcommand_from show" -l https -d 'Address and port to serve HTTP under TLS on, with the certificate of the section tls; off: it is not served. [default: off]' -r
