@@ -13,8 +13,9 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Deserializer, ValueDeserializer};
 
-use super::keys::{Layer, SECTIONS};
-use super::{ConfigError, Origin};
+use super::keys::{KEYS, Layer, SECTIONS};
+use super::value::quoted;
+use super::{ByteSize, ConfigError, ConfiguredQueue, Key, Millis, Origin, Value as _};
 
 /// What a file says everywhere, and what in which environment.
 pub(super) struct Layers {
@@ -31,6 +32,12 @@ pub(super) struct Environment {
 
 /// The table that has a table for each environment.
 pub(super) const ENVIRONMENTS: &str = "env";
+
+/// The hint at how a queue is given in one word.
+const INLINE_TABLE: &str = "give the settings as an inline table: { scheme = \"signed\", max_active = 10 }";
+
+/// Longest value in an error, bytes.
+const SHOWN_LEN_MAX: usize = 60;
 
 /// The section that has a table for each queue.
 const QUEUES: &str = "queues";
@@ -73,17 +80,47 @@ impl File {
         }
     }
 
-    /// What the parser says, with the key.
+    /// What the parser says, with the key and, where it may be shown, the value.
     fn of_parser(&self, error: &toml::de::Error) -> ConfigError {
-        let key = error.span().and_then(|span| self.key_at(span.start)).unwrap_or_default();
-        let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-        let wrong = self.error(error.span(), lead + &reason(error.message()));
-        match key.split_once('.') {
-            Some((section, _)) if section != ENVIRONMENTS && !SECTIONS.contains(&section) => {
+        let path = error.span().and_then(|span| self.path_at(span.start)).unwrap_or_default();
+        let (key, why) = (path.join("."), reason(error.message()));
+        let lead = match self.value(&path) {
+            _ if key.is_empty() => String::new(),
+            Some(value) if why.contains(", found ") && is_open(&path) && is_plain(&value) => {
+                format!("`{key}` is `{}`: ", value.trim_matches('"'))
+            }
+            _ => format!("`{key}`: "),
+        };
+        let wrong = self.error(error.span(), lead + &why);
+        match (&path[..], unknown_field(&why)) {
+            ([section, _, ..], _) if section != ENVIRONMENTS && !SECTIONS.contains(&&**section) => {
                 wrong.hint(no_section(section))
+            }
+            (_, Some((field, known))) => match meant(field, &known) {
+                Some(near) => wrong.hint(did_you_mean_key(near, self.value(&path).as_deref())),
+                None => wrong,
+            },
+            ([.., last], None) if last.ends_with("_ms") => {
+                match self.value(&path).and_then(|value| ms(&value)) {
+                    Some(ms) => wrong.hint(format!("`{last}` counts milliseconds: {ms}")),
+                    None => wrong,
+                }
             }
             _ => wrong,
         }
+    }
+
+    /// The value of a key as it is written, if it is no table and not long.
+    fn value(&self, path: &[String]) -> Option<String> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let mut table = root.get_ref();
+        let (last, tables) = path.split_last()?;
+        for part in tables {
+            table = table.iter().find(|(key, _)| key.get_ref() == part)?.1.get_ref().as_table()?;
+        }
+        let (_, value) = table.iter().find(|(key, _)| key.get_ref() == last)?;
+        let text = self.text.get(value.span()).filter(|_| !value.get_ref().is_table())?;
+        (text.len() <= SHOWN_LEN_MAX && !text.contains('\n')).then(|| text.to_owned())
     }
 
     /// Refuses a table that is no section and, empty or with a name like that of a section, is hardly meant as an environment.
@@ -103,6 +140,36 @@ impl File {
         let Ok(root) = DeTable::parse(&self.text) else { return false };
         let table = root.get_ref().iter().find(|(key, _)| key.get_ref() == name);
         table.is_some_and(|(_, value)| value.get_ref().as_table().is_some_and(DeTable::is_empty))
+    }
+
+    /// Reads the settings of a queue from one word: a TOML inline table, or nothing for the defaults.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(super) fn queue(name: &str, text: &str, origin: Origin) -> Result<ConfiguredQueue, ConfigError> {
+        let table = if text.trim().is_empty() { "{}" } else { text };
+        let document = format!("{QUEUES}.{} = {table}", quoted(name));
+        match Self::parse(Path::new(""), document) {
+            Ok((_, mut layers)) => {
+                let settings = layers.base.queues.remove(name).unwrap_or_default();
+                Ok(ConfiguredQueue { name: name.to_owned(), settings, origin })
+            }
+            Err(mut first) => {
+                let further = std::mem::take(&mut first.more);
+                let placed = [first].into_iter().chain(further).map(|fault| {
+                    // A text that is no TOML has no keys.
+                    let is_of_key = fault.what.starts_with('`');
+                    let what =
+                        if is_of_key { fault.what } else { format!("`{QUEUES}.{name}`: {}", fault.what) };
+                    ConfigError { place: Some(origin.clone()), excerpt: None, what, ..fault }
+                });
+                let error = ConfigError::all(placed).expect_err("there is one");
+                Err(match error.hint {
+                    Some(_) => error,
+                    None => error.hint(INLINE_TABLE),
+                })
+            }
+        }
     }
 
     /// An error at a place in the file.
@@ -136,8 +203,8 @@ impl File {
         found
     }
 
-    /// The dotted path of the key that stands here, or whose value does.
-    fn key_at(&self, at: usize) -> Option<String> {
+    /// The path of the key that stands here, or whose value does.
+    fn path_at(&self, at: usize) -> Option<Vec<String>> {
         let root = DeTable::parse(&self.text).ok()?;
         let (mut table, mut path) = (root.get_ref(), Vec::new());
         while let Some((key, value)) =
@@ -149,7 +216,7 @@ impl File {
                 _ => break,
             }
         }
-        (!path.is_empty()).then(|| path.join("."))
+        (!path.is_empty()).then_some(path)
     }
 
     fn origin_at(&self, at: usize) -> Origin {
@@ -160,6 +227,61 @@ impl File {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
+    }
+}
+
+/// Whether the value of a key may be in an error: that of a setting which holds no secret. What stands under a key that nobody knows may be one.
+fn is_open(path: &[String]) -> bool {
+    let path = match path {
+        [first, _, rest @ ..] if first == ENVIRONMENTS => rest,
+        [first, rest @ ..] if !SECTIONS.contains(&&**first) => rest,
+        path => path,
+    };
+    let is_open =
+        |key: &&Key| !["engine.", "access.", "telemetry."].iter().any(|may| key.path.starts_with(may));
+    let key = path.join(".");
+    path.first().is_some_and(|section| section == QUEUES)
+        || KEYS.iter().filter(is_open).any(|known| known.path == key)
+}
+
+/// Whether a value is nobody's secret: a number, a switch, a duration or a size, and no other text.
+fn is_plain(value: &str) -> bool {
+    let Some(text) = value.strip_prefix('"') else { return true };
+    let text = text.trim_end_matches('"');
+    let is_switch = ["true", "false", "yes", "no", "on", "off"].contains(&&*text.to_lowercase());
+    is_switch || Millis::read(text).is_ok() || ByteSize::read(text).is_ok()
+}
+
+/// The milliseconds of a duration that is written as a text.
+fn ms(value: &str) -> Option<u64> {
+    let text = value.strip_prefix('"')?.strip_suffix('"')?;
+    Millis::read(text).ok().map(|Millis(ms)| ms)
+}
+
+/// The field of a message that it is none of those that there are, and these.
+fn unknown_field(why: &str) -> Option<(&str, Vec<&str>)> {
+    let (field, known) = why.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    Some((field, known.split('`').skip(1).step_by(2).collect()))
+}
+
+/// The key that was probably meant by one that is not there: another spelling, one without its unit, or a slip.
+pub(super) fn meant<'k>(field: &str, known: &[&'k str]) -> Option<&'k str> {
+    let plain = field.to_lowercase().replace('-', "_");
+    let plain = plain.strip_prefix("x_").unwrap_or(&plain);
+    let of = |unit: &str| known.iter().copied().find(|key| key.strip_suffix(unit) == Some(plain));
+    let exact = ["", "_ms", "_bytes"].into_iter().find_map(of);
+    let without_unit = || {
+        let near = nearest(plain, known.iter().filter_map(|key| key.strip_suffix("_ms")));
+        known.iter().copied().find(|key| key.strip_suffix("_ms") == near && near.is_some())
+    };
+    exact.or_else(|| nearest(plain, known.iter().copied())).or_else(without_unit)
+}
+
+/// A hint at a key, with the number for it where the value that was given is a duration.
+pub(super) fn did_you_mean_key(key: &str, value: Option<&str>) -> String {
+    match value.filter(|_| key.ends_with("_ms")).and_then(ms) {
+        Some(ms) => format!("did you mean `{key}`? It counts milliseconds: {ms}"),
+        None => format!("did you mean `{key}`?"),
     }
 }
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::Settings;
-use overtake_redact::reason;
-use serde::Deserialize;
 
 use super::Origin;
 
@@ -23,18 +21,4 @@ pub struct ConfiguredQueue {
     pub settings: Settings,
     /// Where it is declared.
     pub origin: Origin,
-}
-
-/// Reads the settings of a queue from one word: a TOML inline table, or nothing for the defaults.
-pub(super) fn read_inline(text: &str) -> Result<Settings, String> {
-    #[derive(Deserialize)]
-    struct Document {
-        settings: Settings,
-    }
-    if text.trim().is_empty() {
-        return Ok(Settings::default());
-    }
-    toml::from_str(&format!("settings = {text}"))
-        .map(|document: Document| document.settings)
-        .map_err(|error| reason(error.message()))
 }
