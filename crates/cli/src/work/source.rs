@@ -51,7 +51,7 @@ pub(crate) enum Answer {
 /// Where messages come from.
 pub(crate) enum Source {
     /// A queue of a broker.
-    Queue(Queue),
+    Queue(Box<Queue>),
     /// The streams of a category in Redis.
     Stream(Stream),
 }

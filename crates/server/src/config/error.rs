@@ -12,16 +12,16 @@ pub struct ConfigError {
     /// What is wrong, naming the key.
     pub what: String,
     /// The line of the file with a mark under the fault.
-    pub excerpt: Option<String>,
+    pub excerpt: Option<Box<str>>,
     /// What would be right, here and at the faults of [`ConfigError::more`].
     pub hint: Option<String>,
     /// The other faults that were found.
-    pub more: Vec<ConfigError>,
+    pub more: Box<[ConfigError]>,
 }
 
 impl ConfigError {
     pub(super) fn at(place: Origin, what: impl Into<String>) -> Self {
-        Self { place: Some(place), what: what.into(), excerpt: None, hint: None, more: Vec::new() }
+        Self { place: Some(place), what: what.into(), excerpt: None, hint: None, more: Box::default() }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -33,15 +33,17 @@ impl ConfigError {
     pub(super) fn all(faults: impl IntoIterator<Item = Self>) -> Result<(), Self> {
         let mut faults = faults.into_iter();
         let Some(mut first) = faults.next() else { return Ok(()) };
+        let mut more = std::mem::take(&mut first.more).into_vec();
         for mut fault in faults {
-            first.more.append(&mut fault.more);
+            more.extend(std::mem::take(&mut fault.more));
             match (&mut first.hint, fault.hint.take()) {
                 (Some(said), Some(hint)) if !said.contains(&hint) => *said = format!("{said}\n{hint}"),
                 (None, hint) => first.hint = hint,
                 _ => {}
             }
-            first.more.push(fault);
+            more.push(fault);
         }
+        first.more = more.into();
         Err(first)
     }
 }

@@ -55,7 +55,7 @@ impl File {
             place: None,
             what: format!("cannot read the configuration file {}: {error}", path.display()),
             excerpt: None,
-            more: Vec::new(),
+            more: Box::default(),
             hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order".to_owned()),
         })?;
         Self::parse(path, text)
@@ -178,7 +178,7 @@ impl File {
             return ConfigError::at(self.origin_at(0), what);
         };
         let mut error = ConfigError::at(self.origin_at(span.start), what);
-        error.excerpt = Some(excerpt(&self.text, span));
+        error.excerpt = Some(excerpt(&self.text, span).into());
         error
     }
 
