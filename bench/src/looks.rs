@@ -151,7 +151,7 @@ async fn measure(messages: usize) -> Vec<Row> {
     rows.push(changed("a purge", took));
     fill(&engine, messages).await;
     let delete = engine.delete_queue(DEEP, DeleteOnly::default());
-    let (took, meanwhile) = beside(&engine, async move { drop(delete.await.expect("it is answered")) }).await;
+    let (took, meanwhile) = beside(&engine, async move { _ = delete.await.expect("it is answered") }).await;
     rows.extend(others("the deletion of the queue", meanwhile));
     rows.push(changed("the deletion of the queue", took));
     engine.close();

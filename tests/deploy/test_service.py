@@ -38,7 +38,7 @@ def patient(text: str) -> None:
 
 def package(tree: Path, overtake: Tool) -> None:
     """What must hold of the package's own files, before there is a package."""
-    overtake("config", "check", "--config", tree / DEBIAN / "overtake.toml")
+    overtake("config", "check", "--no-files", "--config", tree / DEBIAN / "overtake.toml")
     Tool("sh")("-n", tree / DEBIAN / "postrm")
     manifest = tomllib.loads((tree / "crates/cli/Cargo.toml").read_text())["package"]["metadata"]["deb"]
     sources = [source for source, *_ in manifest["assets"]] + [manifest["changelog"], manifest["maintainer-scripts"]]

@@ -50,7 +50,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "OVERTAKE_VHOST", hide_env_values = true, value_name = "NAME")]
     pub(crate) vhost: Option<String>,
     /// Give up on an answer after so long: 500ms, 30s, 5m, 1h30m.
-    #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = crate::words::timeout_ms)]
+    #[arg(long, global = true, default_value = "30s", value_name = "DURATION")]
+    #[arg(value_parser = crate::words::more_than_0("nothing can be answered in no time: say 1ms or more"))]
     pub(crate) timeout: u64,
     /// Print JSON for programs.
     #[arg(long, global = true)]
@@ -201,6 +202,38 @@ mod tests {
         let mut found = Vec::new();
         check(&cli, "overtake", &globals, &mut found);
         assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_duration_that_cannot_be_0_says_what_to_write_instead() {
+        for (words, why) in [
+            (&["publish", "q", "b", "--ttl", "0"][..], "or leave --ttl out for the queue's time to live"),
+            (&["exec", "submit", "b", "--ttl", "0s"], "or leave --ttl out for the queue's time to live"),
+            (
+                &["exchange", "publish", "e", "b", "--ttl", "0"],
+                "or leave --ttl out for the queue's time to live",
+            ),
+            (&["token", "make", "--expires-in", "0"], "or leave --expires-in out"),
+            (&["watch", "q", "--warn-age", "0"], "every message has waited for 0"),
+            (&["work", "q", "--lease", "0", "--", "true"], "a lease lasts 1s or longer"),
+            (&["top", "--interval", "0"], "ask every 200ms or less often"),
+            (&["health", "--timeout", "0"], "nothing can be answered in no time"),
+        ] {
+            let words = [&["overtake"], words].concat();
+            let said = parse(words.iter().map(Into::into)).expect_err("0 is refused").to_string();
+            assert!(said.contains("invalid value '0") && said.contains(why), "{words:?}: {said}");
+        }
+        for words in [
+            &["publish", "q", "b", "--delay", "0"][..],
+            &["consume", "q", "--wait", "0", "--visibility-timeout", "0"],
+            &["consume", "q", "--nack", "--delay", "0"],
+            &["work", "q", "--grace", "0", "--delay", "0", "--", "true"],
+            &["exec", "create", "--history", "0", "--backoff", "0", "--run-timeout", "0"],
+            &["drain", "--within", "0"],
+        ] {
+            let words = [&["overtake"], words].concat();
+            parse(words.iter().map(Into::into)).unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        }
     }
 
     /// Gives every option of every command a value that it cannot have.

@@ -15,12 +15,14 @@ use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
 use overtake_peer::{tls_fault, tls_reason};
 use overtake_redact::reason;
+use rustls::ClientConfig;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::address::{Base, query};
 use crate::args::{DEFAULT_VHOST, Global};
+use crate::connector::Connector;
 use crate::failure::{Exit, Failure};
 use crate::tls;
 
@@ -36,7 +38,9 @@ pub(crate) struct Client {
     login: Option<HeaderValue>,
     vhost: String,
     timeout: Duration,
-    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connector: Connector,
+    tls: ClientConfig,
+    http: legacy::Client<HttpsConnector<Connector>, Full<Bytes>>,
 }
 
 /// What the broker says.
@@ -72,19 +76,25 @@ impl Client {
 
     /// A client of another broker than the one that was named, by what else was said: authorities, virtual host, patience.
     pub(crate) fn of(base: Base, login: Option<HeaderValue>, global: &Global) -> Result<Self, Failure> {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT));
-        connector.set_nodelay(true);
-        connector.enforce_http(false);
+        let mut http = HttpConnector::new();
+        http.set_connect_timeout(Some(CONNECT));
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        let connector = Connector::new(http);
         let tls = tls::config(base.is_secure(), global.ca_file.as_deref())?;
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
+        let http = with_connector(connector.clone(), tls.clone());
         let vhost = global.vhost().to_owned();
-        Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), http })
+        Ok(Self { base, login, vhost, timeout: Duration::from_millis(global.timeout), connector, tls, http })
+    }
+
+    /// A client with connections of its own, on which nothing more is asked once `over` resolves: what the broker makes wait is over then, and what it has
+    /// answered before still comes.
+    pub(crate) fn until<F>(&self, over: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + Sync + 'static,
+    {
+        let connector = self.connector.clone().until(over);
+        Self { http: with_connector(connector.clone(), self.tls.clone()), connector, ..self.clone() }
     }
 
     /// The virtual host in which queues and exchanges are meant.
@@ -290,6 +300,18 @@ impl Client {
             }
         }
     }
+}
+
+fn with_connector(
+    connector: Connector,
+    tls: ClientConfig,
+) -> legacy::Client<HttpsConnector<Connector>, Full<Bytes>> {
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector);
+    legacy::Client::builder(TokioExecutor::new()).build(connector)
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -158,7 +158,7 @@ impl Failure {
         let mut stderr = anstream::stderr();
         // Without a stderr there is nobody to tell.
         let _ = writeln!(stderr, "{bad}error:{off} {what}");
-        if let Some(hint) = hint {
+        for hint in hint.iter().flat_map(|hint| hint.lines()) {
             let _ = writeln!(stderr, " {good}hint:{off} {hint}");
         }
     }
@@ -188,7 +188,7 @@ impl From<ConfigError> for Failure {
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         let exit = match error {
-            ServeError::Queue { .. } => Exit::Config,
+            ServeError::Queues(_) => Exit::Config,
             _ => Exit::Error,
         };
         Self::Said { exit, what: error.to_string(), hint: error.hint(), declined: false, code: None }

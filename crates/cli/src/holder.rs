@@ -4,6 +4,12 @@ use serde_json::Value;
 
 use crate::table::one_line;
 
+/// The status of a message or an execution, and whether its holder is asked to give it back.
+pub(crate) fn status(one: &Value) -> String {
+    let asked = if one["cancel_asked"] == true { ", cancel asked" } else { "" };
+    one["status"].as_str().unwrap_or_default().to_owned() + asked
+}
+
 /// The user, what it calls itself, and where it is; empty where nothing is known.
 pub(crate) fn text(holder: &Value) -> String {
     let first = |keys: [&str; 2]| keys.into_iter().find_map(|key| holder[key].as_str());

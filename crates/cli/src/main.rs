@@ -6,6 +6,7 @@ mod body;
 mod client;
 mod commands;
 mod confirm;
+mod connector;
 mod dlq;
 mod doctor;
 mod failure;

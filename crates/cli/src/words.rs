@@ -58,10 +58,12 @@ where
     }
 }
 
-/// How long to wait for an answer, ms.
-pub(crate) fn timeout_ms(text: &str) -> Result<u64, String> {
-    match duration_ms(text)? {
-        0 => Err("nothing can be answered in no time: say 1ms or more".to_owned()),
+/// A parser of durations in milliseconds that are longer than 0. `why` says why 0 cannot be meant, and what to say instead.
+pub(crate) fn more_than_0(
+    why: &'static str,
+) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
+    move |text| match duration_ms(text)? {
+        0 => Err(why.to_owned()),
         ms => Ok(ms),
     }
 }
@@ -369,8 +371,10 @@ mod tests {
         ] {
             assert_eq!(duration_ms(text), expect.map_err(str::to_owned), "{text}");
         }
-        assert!(timeout_ms("0").is_err() && timeout_ms("0s").is_err());
-        assert_eq!(timeout_ms("1ms"), Ok(1));
+        for zero in ["0", "0s", "0h0m"] {
+            assert_eq!(more_than_0("say more")(zero), Err("say more".to_owned()));
+        }
+        assert_eq!(more_than_0("say more")("1ms"), Ok(1));
     }
 
     #[test]

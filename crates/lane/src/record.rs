@@ -152,21 +152,26 @@ impl Attempt {
 /// The attempts at the work on a message that did not end it, the oldest first: the last [`ATTEMPTS_MAX`], and of those as many as have
 /// reports of no more than [`ATTEMPTS_BYTES_MAX`] in all. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempts(Vec<Attempt>);
+pub struct Attempts {
+    kept: Vec<Attempt>,
+    forgotten: u32,
+}
 
 impl Attempts {
-    /// Makes a list of attempts, the oldest first. `None`: there are none, or too many.
+    /// Makes a list of attempts, the oldest first, with the number of older ones that were dropped from it. `None`: there are none, or
+    /// too many.
     #[must_use]
-    pub fn new(list: Vec<Attempt>) -> Option<Self> {
-        let bytes: usize = list.iter().map(|attempt| attempt.report.size()).sum();
-        let fits = (1..=ATTEMPTS_MAX).contains(&list.len()) && bytes <= ATTEMPTS_BYTES_MAX;
-        fits.then_some(Self(list))
+    pub fn new(kept: Vec<Attempt>, forgotten: u32) -> Option<Self> {
+        let bytes: usize = kept.iter().map(|attempt| attempt.report.size()).sum();
+        let fits = (1..=ATTEMPTS_MAX).contains(&kept.len()) && bytes <= ATTEMPTS_BYTES_MAX;
+        fits.then_some(Self { kept, forgotten })
     }
 
     /// Returns `before` and one more attempt, which is the last. The oldest are forgotten if there are too many.
     #[must_use]
     pub fn another(before: Option<&Self>, last: Attempt) -> Self {
-        let before = before.map(|before| &*before.0).unwrap_or_default();
+        let forgotten = before.map_or(0, |before| before.forgotten);
+        let before = before.map(|before| &*before.kept).unwrap_or_default();
         let mut room = ATTEMPTS_BYTES_MAX.saturating_sub(last.report.size());
         let fits = |attempt: &&Attempt| {
             let left = room.checked_sub(attempt.report.size());
@@ -174,12 +179,22 @@ impl Attempts {
             left.is_some()
         };
         let kept = before.iter().rev().take(ATTEMPTS_MAX - 1).take_while(fits).count();
-        Self(before[before.len() - kept..].iter().cloned().chain([last]).collect())
+        let (dropped, kept) = before.split_at(before.len() - kept);
+        Self {
+            kept: kept.iter().cloned().chain([last]).collect(),
+            forgotten: forgotten.saturating_add(dropped.len() as u32),
+        }
+    }
+
+    /// The number of older attempts that were dropped from the list.
+    #[must_use]
+    pub fn forgotten(&self) -> u32 {
+        self.forgotten
     }
 
     /// All, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Attempt> + ExactSizeIterator {
-        self.0.iter()
+        self.kept.iter()
     }
 
     /// Bytes that they are counted with beside their message.
@@ -232,10 +247,12 @@ mod tests {
             attempts.into_iter().fold(None, |before, last| Some(Attempts::another(before.as_ref(), last)));
         let all = all.expect("there is one");
         assert_eq!(
-            Attempts::new(all.iter().cloned().collect()),
+            Attempts::new(all.iter().cloned().collect(), all.forgotten()),
             Some(all.clone()),
             "it is within its bounds"
         );
+        let [first, ..] = &*all.kept else { unreachable!("there is one") };
+        assert_eq!(u64::from(all.forgotten()), first.finished.0, "those before the first that is kept");
         all.iter().map(|attempt| attempt.finished.0).collect()
     }
 
@@ -251,7 +268,7 @@ mod tests {
         assert_eq!(after((0..5).map(|at| attempt(at, ATTEMPTS_BYTES_MAX))), [4]);
         let lens = [1, ATTEMPTS_BYTES_MAX - 2, 1, 1];
         assert_eq!(after(lens.iter().zip(0..).map(|(bytes, at)| attempt(at, *bytes))), [1, 2, 3]);
-        assert_eq!(Attempts::new(vec![attempt(0, ATTEMPTS_BYTES_MAX), attempt(1, 1)]), None);
-        assert_eq!(Attempts::new(Vec::new()), None);
+        assert_eq!(Attempts::new(vec![attempt(0, ATTEMPTS_BYTES_MAX), attempt(1, 1)], 0), None);
+        assert_eq!(Attempts::new(Vec::new(), 0), None);
     }
 }

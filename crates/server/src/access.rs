@@ -9,19 +9,24 @@ use std::sync::Arc;
 use overtake_access::{Account, Change, DEFAULT_VHOST, Desks, Gate, NoGate, NotChanged, Permission, Tag};
 use overtake_engine::{Clock, Engine, WallClock};
 use overtake_management::definitions;
+use rustix::fs::{Access, access};
 
 use crate::ServeError;
 use crate::config::Config;
 use crate::serve::Addresses;
 
-/// Opens the gate over an engine, and makes the first administrator if the configuration names one.
-pub(crate) async fn open(config: &Config, engine: Arc<dyn Engine>) -> Result<Gate, ServeError> {
+/// Opens the gate over an engine, and makes the first administrator if the configuration names one. Administrative actions are added to `audit`.
+pub(crate) async fn open(
+    config: &Config,
+    engine: Arc<dyn Engine>,
+    audit: Option<Box<dyn Write + Send>>,
+) -> Result<Gate, ServeError> {
     let opened = Gate::open(engine, || WallClock.now()).await;
     let gate = opened.map_err(|why| match why {
         NoGate::Engine(failure) => ServeError::Stopped { why: failure.to_string() },
         NoGate::Unreadable(unreadable) => ServeError::Users { why: unreadable.to_string() },
     })?;
-    gate.audit().write_to(audit_file(config)?);
+    gate.audit().write_to(audit);
     make_administrator(config, &gate).await?;
     warn_of_default_user(&gate);
     Ok(gate)
@@ -46,6 +51,24 @@ pub(crate) fn audit_file(config: &Config) -> Result<Option<Box<dyn Write + Send>
     }
     let file = for_me_alone(path).map_err(|error| ServeError::AuditFile { path: path.clone(), error })?;
     Ok(Some(Box::new(file)))
+}
+
+/// Whether the file of administrative actions could be opened, which is not made here.
+pub(crate) fn check_audit_file(config: &Config) -> Result<(), ServeError> {
+    let path = &config.access.audit_file.value;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let opened = match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from)
+        }
+        opened => opened.map(drop),
+    };
+    match opened {
+        Err(error) if !path.as_os_str().is_empty() => {
+            Err(ServeError::AuditFile { path: path.clone(), error })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn for_me_alone(path: &Path) -> io::Result<File> {

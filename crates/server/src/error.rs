@@ -111,15 +111,8 @@ pub enum ServeError {
         /// What the system says.
         error: io::Error,
     },
-    /// A queue of the configuration cannot be as it says.
-    Queue {
-        /// Its name.
-        queue: String,
-        /// Who said so.
-        place: Origin,
-        /// Why not.
-        refusal: Refusal,
-    },
+    /// Queues of the configuration cannot be as it says. There is at least one.
+    Queues(Vec<RefusedQueue>),
     /// An endpoint or a source of the configuration cannot be.
     Connector {
         /// Its table.
@@ -157,6 +150,36 @@ pub enum ServeError {
     },
     /// The system refuses something every process needs.
     System(io::Error),
+}
+
+/// A queue that cannot be as the configuration says.
+#[derive(Debug)]
+pub struct RefusedQueue {
+    /// Its name.
+    pub queue: String,
+    /// Where the configuration says so.
+    pub place: Origin,
+    /// Why it cannot be.
+    pub refusal: Refusal,
+}
+
+impl RefusedQueue {
+    /// What to do.
+    fn hint(&self) -> String {
+        let Self { queue, refusal, .. } = self;
+        match refusal {
+            Refusal::ImportPriorityMissing { .. } => format!(
+                "write order = \"fifo\" into [queues.{queue}] to leave the queue in publish order; or start without that table, say the priority with `overtake queue set {queue} order=priority --import-priority most-urgent`, and start with the table; no queue was changed"
+            ),
+            refusal => refusal.hint().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for RefusedQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot declare queue `{}` ({}): {}", self.queue, self.place, self.refusal)
+    }
 }
 
 impl ServeError {
@@ -210,10 +233,11 @@ impl ServeError {
                 "no route was changed: correct the file (overtake routes fmt shows what is wrong), or leave --routes-file out".to_owned()
             }
             Self::AuditFile { .. } => "name a file in a directory this user may write to".to_owned(),
-            Self::Queue { queue, refusal: Refusal::ImportPriorityMissing { .. }, .. } => format!(
-                "write order = \"fifo\" into [queues.{queue}] to leave the queue in publish order; or start without that table, say the priority with `overtake queue set {queue} order=priority --import-priority most-urgent`, and start with the table; no queue was changed"
-            ),
-            Self::Queue { refusal, .. } => refusal.hint().to_owned(),
+            Self::Queues(refused) => {
+                let mut hints: Vec<String> = refused.iter().map(RefusedQueue::hint).collect();
+                hints.dedup();
+                hints.join("\n")
+            }
             Self::Connector { .. } => CONNECTORS_HINT.to_owned(),
             Self::Collector { .. } => {
                 "repair that, use an http:// address in otlp_endpoint, or set it to off".to_owned()
@@ -301,8 +325,9 @@ impl fmt::Display for ServeError {
             Self::AuditFile { path, error } => {
                 write!(f, "cannot write the audit file {}: {error}", path.display())
             }
-            Self::Queue { queue, place, refusal } => {
-                write!(f, "cannot declare queue `{queue}` ({place}): {refusal}")
+            Self::Queues(refused) => {
+                let all: Vec<String> = refused.iter().map(ToString::to_string).collect();
+                f.write_str(&all.join("\n"))
             }
             Self::Connector { name, place, why } => write!(f, "`{name}` ({place}): {why}"),
             Self::Collector { why } => write!(f, "cannot push to the collector: {why}"),

@@ -30,7 +30,7 @@ mod supervisor;
 mod telemetry;
 mod threads;
 
-pub use error::ServeError;
+pub use error::{RefusedQueue, ServeError};
 pub use logs::start_logs;
 pub use running::{Found, FoundStore, Notice};
-pub use serve::{Addresses, Ready, Stopped, check_files, serve};
+pub use serve::{Addresses, Ready, Stopped, check, serve};

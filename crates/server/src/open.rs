@@ -1,20 +1,23 @@
 //! Opening the engine that the configuration names.
 
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use overtake_engine::core::{LostMessages, OpenError, Recovered, UnknownSegment};
 use overtake_engine::traces::Traces;
-use overtake_engine::{DamageHealth, NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir};
-use overtake_store::{Damage, RealDisk};
+use overtake_engine::{
+    Clock, DamageHealth, NoShards, Options, ShardedEngine, SystemClock, Watermarks, shard_dir, shards_in,
+};
+use overtake_store::{Damage, Disk, Overlay, RealDisk};
 use rustix::fs::Access;
 use tokio::sync::watch;
 
 use crate::ServeError;
 use crate::cluster::open_cluster_engine;
-use crate::config::{Config, OnDamage, Origin};
+use crate::config::{Config, OnDamage, Origin, Sourced};
 use crate::memory::Shares;
 use crate::running::{Found, FoundStore, Notice, Opened};
 
@@ -39,24 +42,7 @@ pub(crate) async fn open(
 async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) -> Result<Opened, ServeError> {
     let dir = &config.store.data_dir;
     prepare(&dir.value, &dir.origin)?;
-    let options = Options {
-        segment_bytes: config.store.segment_bytes.value.0,
-        on_damage: match config.store.on_damage.value {
-            OnDamage::Refuse => overtake_store::OnDamage::Refuse,
-            OnDamage::Skip => overtake_store::OnDamage::Skip,
-        },
-        memory_bytes: config.store.memory_bytes.value.0,
-        inbox_bytes: shares.inbox,
-        pushed_bytes: shares.pushed,
-        watermarks: Watermarks {
-            low: config.store.disk_low_bytes.value.bytes(),
-            high: config.store.disk_high_bytes.value.bytes(),
-        },
-        max_message_bytes: config.max_message_bytes(),
-        default_ttl_ms: config.limits.default_ttl_ms.value.0,
-        traces,
-        ..Options::default()
-    };
+    let options = options(config, traces, shares);
     SystemClock.steady().on_step(Box::new(|step| tracing::warn!("{step}")));
     let (dir, shards) = (dir.value.clone(), config.store.shards.value.0 as usize);
     let opened = blocking(move || {
@@ -93,6 +79,68 @@ async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) ->
         notices: engine.recovered().enumerate().flat_map(of_shard).collect(),
     });
     Ok(Opened { running: Arc::new(engine), found })
+}
+
+/// What the configuration says of the store.
+fn options(config: &Config, traces: Option<Traces>, shares: &Shares) -> Options {
+    Options {
+        segment_bytes: config.store.segment_bytes.value.0,
+        on_damage: match config.store.on_damage.value {
+            OnDamage::Refuse => overtake_store::OnDamage::Refuse,
+            OnDamage::Skip => overtake_store::OnDamage::Skip,
+        },
+        memory_bytes: config.store.memory_bytes.value.0,
+        inbox_bytes: shares.inbox,
+        pushed_bytes: shares.pushed,
+        watermarks: Watermarks {
+            low: config.store.disk_low_bytes.value.bytes(),
+            high: config.store.disk_high_bytes.value.bytes(),
+        },
+        max_message_bytes: config.max_message_bytes(),
+        default_ttl_ms: config.limits.default_ttl_ms.value.0,
+        traces,
+        ..Options::default()
+    }
+}
+
+/// Opens the store as a start does, with all changes in memory. The directory is neither locked nor changed.
+///
+/// # Errors
+/// Why a start would not open it.
+pub(crate) async fn open_copy(config: &Config, shares: &Shares) -> Result<ShardedEngine, ServeError> {
+    let (dir, options) = (config.store.data_dir.clone(), options(config, None, shares));
+    let shards = config.store.shards.value.0 as usize;
+    let opened = blocking(move || {
+        let nearest = nearest(&dir)?;
+        let Sourced { value: dir, origin: place } = dir;
+        let found = shards_in(&dir).map_err(|error| no_shards(&dir, NoShards::Unreadable(error)))?;
+        if found > shards {
+            return Err(no_shards(&dir, NoShards::TooFew { found }));
+        }
+        let copy = |shard| {
+            let dir = shard_dir(&dir, shard);
+            let unusable = |error| ServeError::Store { dir: dir.clone(), error };
+            let copy = match dir.is_dir() {
+                true => Overlay::new(RealDisk::existing(&dir).map_err(unusable)?).map_err(|error| {
+                    ServeError::Directory { dir: dir.clone(), place: place.clone(), error }
+                })?,
+                false => Overlay::without_files(RealDisk::existing(&nearest).map_err(unusable)?),
+            };
+            Ok((dir, copy.without_lock()))
+        };
+        let disks = (0..shards).map(copy).collect::<Result<_, ServeError>>()?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        ShardedEngine::open_on(disks, &options, &clock).map_err(|error| no_shards(&dir, error))
+    });
+    opened.await?
+}
+
+/// Whether a broker has the store of this directory open.
+pub(crate) fn is_open_elsewhere(dir: &Path) -> bool {
+    let shards = shards_in(dir).unwrap_or(1);
+    let is_locked =
+        |shard| RealDisk::existing(shard_dir(dir, shard)).is_ok_and(|disk| disk.is_locked().unwrap_or(false));
+    dir.is_dir() && (0..shards).any(is_locked)
 }
 
 /// Warns where a full disk would stop the broker, not only publishes.
@@ -193,6 +241,24 @@ fn refused(dir: PathBuf, error: OpenError) -> ServeError {
         OpenError::Store(error) => ServeError::Store { dir, error },
         unknown @ OpenError::Unknown { .. } => ServeError::Record { dir, why: unknown.to_string() },
         damaged => ServeError::Segment { dir, why: damaged.to_string() },
+    }
+}
+
+/// The directory, or the nearest one above it, where a start would make it.
+///
+/// # Errors
+/// A directory that the start could not make or use.
+fn nearest(dir: &Sourced<PathBuf>) -> Result<PathBuf, ServeError> {
+    let path = std::path::absolute(&dir.value).unwrap_or_else(|_| dir.value.clone());
+    let nearest = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    let usable = match nearest.is_dir() {
+        true => rustix::fs::access(nearest, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK)
+            .map_err(io::Error::from),
+        false => Err(rustix::io::Errno::NOTDIR.into()),
+    };
+    match usable {
+        Ok(()) => Ok(nearest.to_owned()),
+        Err(error) => Err(ServeError::Directory { dir: dir.value.clone(), place: dir.origin.clone(), error }),
     }
 }
 

@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 
 use crate::ServeError;
 use crate::config::ConfiguredQueue;
+use crate::error::RefusedQueue;
 
 /// Declares every queue. A queue that is there gets all its settings from the configuration; the log names those that change. All queues are
 /// checked before the first is declared, so that a start that is refused has changed nothing.
 pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> Result<(), ServeError> {
-    for queue in queues {
-        check(engine, queue).await.map_err(|refusal| refused(queue, refusal))?;
-    }
-    for queue in queues {
+    let mut order = check_all(engine, queues).await?;
+    // A history comes before the queues that it is of: no two of them lead to each other in between, as they did before.
+    order.sort_by_key(|(_, histories)| *histories);
+    for (queue, _) in order {
         if let Ok(there) = engine.queue(&queue.name).await {
             let changes = changes(&there.settings, &queue.settings);
             if !changes.is_empty() {
@@ -27,15 +28,85 @@ pub(crate) async fn declare(engine: &dyn Engine, queues: &[ConfiguredQueue]) -> 
         match engine.declare_queue(&queue.name, queue.settings.clone()).await {
             Ok(declared) if declared.made => tracing::info!(queue = queue.name, "declared"),
             Ok(_) => {}
-            Err(Failure::Refused(Refused { refusal, .. })) => return Err(refused(queue, refusal)),
+            Err(Failure::Refused(Refused { refusal, .. })) => {
+                return Err(ServeError::Queues(vec![refused(queue, refusal)]));
+            }
             Err(Failure::Unavailable(why)) => return Err(ServeError::Stopped { why: why.to_string() }),
         }
     }
     Ok(())
 }
 
-fn refused(queue: &ConfiguredQueue, refusal: Refusal) -> ServeError {
-    ServeError::Queue { queue: queue.name.clone(), place: queue.origin.clone(), refusal }
+fn refused(queue: &ConfiguredQueue, refusal: Refusal) -> RefusedQueue {
+    RefusedQueue { queue: queue.name.clone(), place: queue.origin.clone(), refusal }
+}
+
+/// Checks what the queues that are there say to those of the configuration. Returns each of these with the number of histories that follow it.
+///
+/// # Errors
+/// All queues that would be refused.
+pub(crate) async fn check_all<'q>(
+    engine: &dyn Engine,
+    queues: &'q [ConfiguredQueue],
+) -> Result<Vec<(&'q ConfiguredQueue, usize)>, ServeError> {
+    let (mut faults, mut order) = (Vec::new(), Vec::new());
+    for queue in queues {
+        let checked = check(engine, queue).await;
+        match checked.and(check_history(engine, queue, queues).await) {
+            Ok(histories) => order.push((queue, histories)),
+            Err(refusal) => faults.push(refused(queue, refusal)),
+        }
+    }
+    let made = check_room(engine, queues).await;
+    faults.extend(made.err().map(|(queue, refusal)| refused(queue, refusal)));
+    if faults.is_empty() { Ok(order) } else { Err(ServeError::Queues(faults)) }
+}
+
+/// Counts the histories that follow a queue: those of the configuration and, of queues that it does not name, those that are there.
+///
+/// # Errors
+/// [`Refusal::HistoryCircular`] for a queue to which they lead back.
+async fn check_history(
+    engine: &dyn Engine,
+    queue: &ConfiguredQueue,
+    queues: &[ConfiguredQueue],
+) -> Result<usize, Refusal> {
+    let mut seen = BTreeSet::new();
+    let mut next = queue.settings.history.clone();
+    while let Some(name) = next {
+        if *name == *queue.name {
+            return Err(Refusal::HistoryCircular);
+        }
+        next = match queues.iter().find(|other| *other.name == *name) {
+            Some(configured) => configured.settings.history.clone(),
+            None => engine.queue(&name).await.ok().and_then(|there| there.settings.history),
+        };
+        // Others that lead to each other do so without this one.
+        if !seen.insert(name) {
+            break;
+        }
+    }
+    Ok(seen.len())
+}
+
+/// Refuses the first queue that would be one more than the virtual host may have.
+async fn check_room<'q>(
+    engine: &dyn Engine,
+    queues: &'q [ConfiguredQueue],
+) -> Result<(), (&'q ConfiguredQueue, Refusal)> {
+    let Ok(vhost) = engine.vhost(overtake_access::DEFAULT_VHOST).await else { return Ok(()) };
+    let Some(most) = vhost.settings.max_queues else { return Ok(()) };
+    let mut room = most.saturating_sub(vhost.queues);
+    for queue in queues {
+        if engine.queue(&queue.name).await.is_ok() {
+            continue;
+        }
+        if room == 0 {
+            return Err((queue, Refusal::VhostQueuesMax));
+        }
+        room -= 1;
+    }
+    Ok(())
 }
 
 /// Refuses a change of a queue that is there which its messages do not allow.

@@ -1,5 +1,6 @@
 //! Running the broker, from its first line to its last.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -118,14 +119,10 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     let engine = Arc::clone(&running) as Arc<dyn Engine>;
     let telemetry = telemetry::registry(Arc::clone(&engine));
     let watching = tokio::spawn(room::watch(running.full()));
-    queues::declare(&*engine, &config.queues).await?;
-    let gate = Arc::new(access::open(config, Arc::clone(&engine)).await?);
+    let audit = access::audit_file(config)?;
+    let (gate, desks) = prepare(config, &engine, audit, &addresses).await?;
     let followed = Arc::clone(&gate);
     let following = tokio::spawn(async move { followed.follow().await });
-    let desks = Desks::new(Arc::clone(&engine), Arc::clone(&gate));
-    // They may bring the administrator.
-    access::load_definitions(config, &desks).await?;
-    access::check_reach(&addresses, &gate)?;
     let schedules = Schedules::open(Arc::clone(&engine), Arc::clone(&gate), Arc::new(WallClock));
     let schedules = schedules.await.map_err(|failure| ServeError::Stopped { why: failure.to_string() })?;
     let (endpoints, sources) = connectors::open(config, &engine, &gate, &telemetry).await?;
@@ -215,6 +212,22 @@ async fn run(config: &Config, on_ready: &dyn Fn(&Ready)) -> Result<Stopped, Serv
     }
     tracing::info!("stopped");
     Ok(Stopped::Finished)
+}
+
+/// Declares what the configuration says beside its settings, and opens the gate.
+async fn prepare(
+    config: &Config,
+    engine: &Arc<dyn Engine>,
+    audit: Option<Box<dyn Write + Send>>,
+    addresses: &Addresses,
+) -> Result<(Arc<Gate>, Desks), ServeError> {
+    queues::declare(&**engine, &config.queues).await?;
+    let gate = Arc::new(access::open(config, Arc::clone(engine), audit).await?);
+    let desks = Desks::new(Arc::clone(engine), Arc::clone(&gate));
+    // They may bring the administrator.
+    access::load_definitions(config, &desks).await?;
+    access::check_reach(addresses, &gate)?;
+    Ok((gate, desks))
 }
 
 /// Categories with the lanes of the configuration.
@@ -424,12 +437,57 @@ impl Serving {
     }
 }
 
-/// Checks what a start would refuse besides the configuration itself: the files of certificates.
+/// Checks what a start would refuse besides the configuration itself: certificates, and with the store as it is, without a change of it, what is to be
+/// declared. Returns what was not checked.
 ///
 /// # Errors
-/// The first file that cannot be used.
-pub fn check_files(config: &Config) -> Result<(), ServeError> {
-    certificate(config).map(drop)
+/// The first that a start would refuse.
+pub fn check(config: &Config) -> Result<Vec<String>, ServeError> {
+    certificate(config)?;
+    access::check_audit_file(config)?;
+    let mut unchecked = vec![
+        "whether the addresses are free, and what endpoints, sources and the collector answer".to_owned(),
+    ];
+    let dir = config.store.data_dir.value.display();
+    let is_open = || open::is_open_elsewhere(&config.store.data_dir.value);
+    let open_elsewhere = || {
+        format!(
+            "the queues, users and routes against the store in {dir}: a running broker has it open, and they are checked when the next one starts"
+        )
+    };
+    if config.engine.servers().is_some() {
+        unchecked.push(
+            "the queues, users and routes against what the servers have: see `overtake doctor`".to_owned(),
+        );
+    } else if is_open() {
+        unchecked.push(open_elsewhere());
+    } else {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let checked: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(check_store(config));
+        let checked = runtime.block_on(checked);
+        match checked {
+            // It changed while it was read.
+            Err(_) if is_open() => unchecked.push(open_elsewhere()),
+            checked => checked?,
+        }
+    }
+    Ok(unchecked)
+}
+
+/// Does what a start does up to its first client, with a store whose changes stay in memory.
+async fn check_store(config: &Config) -> Result<(), ServeError> {
+    let copy: Arc<dyn Running> = Arc::new(open::open_copy(config, &Shares::of(config)).await?);
+    let engine = Arc::clone(&copy) as Arc<dyn Engine>;
+    let address = |listener: &Sourced<Listener>| listener.value.0.map(|listen| listen.0);
+    let addresses = Addresses {
+        http: config.http.listen.value.0,
+        https: address(&config.http.tls_listen),
+        amqp: address(&config.amqp.listen),
+        amqps: address(&config.amqp.tls_listen),
+    };
+    prepare(config, &engine, None, &addresses).await?;
+    RoutesFile::open(config, engine).await?;
+    copy.close().await
 }
 
 /// The certificate, where something listens with TLS.

@@ -11,12 +11,13 @@ const PAGE: u64 = 4096;
 /// A [`Disk`] that shows the files of another and keeps every change to itself, in memory. Pages of zeros take none.
 pub struct Overlay<D: Disk> {
     base: D,
+    locks: bool,
     files: Arc<Mutex<BTreeMap<String, Arc<Node<D>>>>>,
 }
 
 impl<D: Disk> Clone for Overlay<D> {
     fn clone(&self) -> Self {
-        Self { base: self.base.clone(), files: Arc::clone(&self.files) }
+        Self { base: self.base.clone(), locks: self.locks, files: Arc::clone(&self.files) }
     }
 }
 
@@ -46,7 +47,18 @@ impl<D: Disk> Overlay<D> {
             let content = Mutex::new(Content { len, shown: len, pages: BTreeMap::new() });
             files.insert(name, Arc::new(Node { base: Some(file), content }));
         }
-        Ok(Self { base, files: Arc::new(Mutex::new(files)) })
+        Ok(Self { base, locks: true, files: Arc::new(Mutex::new(files)) })
+    }
+
+    /// A disk without files on the filesystem of another, for what is not there yet.
+    pub fn without_files(base: D) -> Self {
+        Self { base, locks: true, files: Arc::default() }
+    }
+
+    /// The same without the lock of the disk below: nobody is kept from opening it, and it may change meanwhile.
+    #[must_use]
+    pub fn without_lock(self) -> Self {
+        Self { locks: false, ..self }
     }
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Node<D>>>> {
@@ -56,7 +68,7 @@ impl<D: Disk> Overlay<D> {
 
 impl<D: Disk> Disk for Overlay<D> {
     type File = OverlayFile<D>;
-    type Guard = D::Guard;
+    type Guard = Option<D::Guard>;
 
     fn list(&self) -> io::Result<Vec<String>> {
         Ok(self.files().keys().cloned().collect())
@@ -96,8 +108,8 @@ impl<D: Disk> Disk for Overlay<D> {
         Ok(())
     }
 
-    fn lock(&self) -> io::Result<D::Guard> {
-        self.base.lock()
+    fn lock(&self) -> io::Result<Option<D::Guard>> {
+        self.locks.then(|| self.base.lock()).transpose()
     }
 
     fn is_locked(&self) -> io::Result<bool> {

@@ -14,7 +14,7 @@
 //! | how often it was begun | number |
 //! | what is said of it | a byte of bits: 1 exit code, 2 error, 4 output; then those there are: signed, text, text |
 //!
-//! Attempts are how many, then each, the oldest first:
+//! Attempts are a number, then each, the oldest first. The number is how many there are, 1 to 8, and 16 for each older one that is not kept:
 //!
 //! | field of an attempt | bytes |
 //! |---|---|
@@ -31,6 +31,9 @@ use crate::message::time;
 
 const ENDINGS: [Ending; 5] =
     [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled, Ending::LeaseExpired];
+
+/// What an attempt that is not kept adds to the number of those that are.
+const FORGOTTEN: u64 = 16;
 
 /// Appends work that goes on.
 pub(crate) fn work(out: &mut Vec<u8>, work: &Work) {
@@ -53,7 +56,7 @@ pub(crate) fn record(out: &mut Vec<u8>, record: &Record) {
 
 /// Appends attempts at work.
 pub(crate) fn attempts(out: &mut Vec<u8>, attempts: &Attempts) {
-    number(out, attempts.iter().len() as u64);
+    number(out, attempts.iter().len() as u64 + u64::from(attempts.forgotten()) * FORGOTTEN);
     for attempt in attempts.iter() {
         out.push(ending_code(attempt.ending));
         time(out, attempt.started.unwrap_or(Time::NEVER));
@@ -102,11 +105,13 @@ impl Reader<'_> {
 
     pub(crate) fn attempts(&mut self) -> Option<Arc<Attempts>> {
         let mut all = Vec::new();
-        for _ in 0..self.number()? {
+        let number = self.number()?;
+        let forgotten = u32::try_from(number / FORGOTTEN).ok()?;
+        for _ in 0..number % FORGOTTEN {
             let (ending, started, finished) = (self.ending()?, self.time()?.some(), Time(self.number()?));
             all.push(Attempt { ending, started, finished, report: self.report()? });
         }
-        Attempts::new(all).map(Arc::new)
+        Attempts::new(all, forgotten).map(Arc::new)
     }
 
     fn ending(&mut self) -> Option<Ending> {

@@ -46,7 +46,7 @@ pub(crate) struct ConsumeArgs {
     /// Lease at most so many messages with one request, of those that --count or --all takes. What was leased is printed before what becomes urgent later, so 1 is strictest.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = words::whole(1_u64..=1_000))]
     max: u64,
-    /// How long the broker waits for the acknowledgement [default: as the queue says].
+    /// How long the broker waits for the acknowledgement; 0: for ever [default: as the queue says].
     #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
     visibility_timeout: Option<u64>,
     /// What this consumer calls itself, for people who ask who holds a message [default: HOST:PID].

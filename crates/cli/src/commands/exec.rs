@@ -366,6 +366,7 @@ fn table(answer: &Value) -> String {
             if own.is_empty() { text(&execution["last_attempt"][key]) } else { own }
         };
         let mut row: Vec<String> = keys.iter().map(|key| text(&execution[*key])).collect();
+        row[1] = holder::status(execution);
         row.push(of("exit_code"));
         row.push(one_line(&of("error"), ERROR_CHARS));
         if is_held {

@@ -115,6 +115,7 @@ fn table(messages: &Value) -> String {
     for message in messages.as_array().into_iter().flatten() {
         let keys = ["id", "priority", "lane", "status", "published_at", "delivery_count", "bytes", "key"];
         let mut row: Vec<String> = keys.iter().map(|key| text(&message[*key])).collect();
+        row[3] = holder::status(message);
         if is_held {
             row.push(holder::text(&message["holder"]));
         }

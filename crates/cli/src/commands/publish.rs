@@ -70,8 +70,9 @@ pub(crate) struct ContentArgs {
     /// Its key, for last-value queues, groups and filters.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Never deliver it after so long: 250ms, 30s, 5m, 1h30m.
-    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    /// Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says].
+    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = words::more_than_0("a time to live of 0 is none: say 1ms or more, or leave --ttl out for the queue's time to live"))]
     ttl: Option<u64>,
     /// A header. May be given again.
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = words::pair)]

@@ -49,7 +49,8 @@ pub(crate) struct MakeArgs {
     #[arg(id = "for", long = "for", value_name = "NAME")]
     user: Option<String>,
     /// It ends after so long: 30d, 12h; else never.
-    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = words::more_than_0("the token would end as it begins: say 1ms or more, or leave --expires-in out for one that does not end"))]
     expires_in: Option<u64>,
     /// Only in this virtual host.
     #[arg(id = "in", long = "in", value_name = "VHOST")]

@@ -31,7 +31,8 @@ pub(crate) struct WatchArgs {
     #[arg(long, short = 'n', value_name = "N", value_parser = words::whole(1_u64..))]
     count: Option<u64>,
     /// Say when the oldest message has waited so long.
-    #[arg(long, value_name = "DURATION", value_parser = words::duration_ms)]
+    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = words::more_than_0("every message has waited for 0: say 1ms or more"))]
     warn_age: Option<u64>,
     /// End when nothing is ready and nothing leased.
     #[arg(long)]

@@ -84,6 +84,11 @@ impl Ledger {
         self.in_doubt.values().filter_map(|one| one.receipt.as_deref()).collect()
     }
 
+    /// Whether messages are perhaps in both places.
+    pub(super) fn has_any_in_doubt(&self) -> bool {
+        !self.in_doubt.is_empty()
+    }
+
     /// Whether this move paused the queue, in this run or one before.
     pub(super) fn has_paused(&self) -> bool {
         self.paused

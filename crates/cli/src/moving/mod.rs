@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::address::path;
 use crate::client::Client;
+use crate::commands::queue::text;
 use crate::failure::{Exit, Failure};
 use ledger::Ledger;
 
@@ -32,6 +33,10 @@ const TERM_MS: u64 = 300_000;
 const PUBLISH_BYTES: usize = 8 << 20;
 /// Messages that are removed at once.
 const REMOVALS: usize = 32;
+/// Messages of a page that is only looked at.
+const LOOK: u64 = 1_000;
+/// Where messages stand that are moved.
+const WAITING: [&str; 2] = ["ready", "delayed"];
 /// By what a message is known to be the same one.
 const SAME: [&str; 6] = ["seq", "published_at", "id", "key", "body", "body_base64"];
 /// The value of `--import-priority` for the most urgent priority of the queue there.
@@ -65,15 +70,32 @@ impl End {
         }
     }
 
-    async fn page(&self, status: &str) -> Result<Vec<Value>, Failure> {
-        let query = format!("?status={status}&order=published&limit={BATCH}&properties=base64");
+    async fn page(&self, status: &str, limit: u64) -> Result<Vec<Value>, Failure> {
+        let query = format!("?status={status}&order=published&limit={limit}&properties=base64");
         let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
         Ok(messages(&mut page))
     }
 
+    /// The first message that waits here and that `is_it` names, without its body.
+    async fn find(&self, is_it: impl Fn(&Value) -> bool) -> Result<Option<Value>, Failure> {
+        for status in WAITING {
+            let query = format!("?status={status}&order=published&limit={LOOK}&body=none");
+            let mut cursor = String::new();
+            loop {
+                let mut page = self.client.get(&(self.path(&["messages"]) + &query + &cursor)).await?;
+                if let Some(found) = messages(&mut page).into_iter().find(&is_it) {
+                    return Ok(Some(found));
+                }
+                let Some(next) = page["next_cursor"].as_str() else { break };
+                cursor = format!("&cursor={next}");
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether messages wait here that were published without a priority.
     async fn has_any_without_priority(&self) -> Result<bool, Failure> {
-        for status in ["ready", "delayed"] {
+        for status in WAITING {
             let query = format!("?status={status}&without_priority=true&limit=1&body=none");
             let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
             if !messages(&mut page).is_empty() {
@@ -135,15 +157,18 @@ pub(crate) async fn run(
     };
     declare(to, &queue["settings"]).await?;
     let there = to.look().await?.unwrap_or_default();
-    let import = Import::between(&queue["settings"], &there["settings"], import_priority)?;
+    let import = Import::between(in_force(&queue), in_force(&there), import_priority)?;
     if matches!(import, Import::Unknown) && from.has_any_without_priority().await? {
         return Err(import_unknown(from, to).and("nothing was moved"));
     }
+    let is_another = differs_by_any(from, to).await.map_err(|failure| failure.and("nothing was moved"))?;
+    check_priorities(from, to, in_force(&queue), in_force(&there), &import).await?;
+    let is_bounded = is_bounded(in_force(&there));
     let mut ledger = Ledger::open(state, from.named(), to.named())?;
     // Before anything is leased: a file that cannot be written is no reason to keep messages from others.
     ledger.pauses(ledger.has_paused())?;
     let mut mover =
-        Mover { from, to, ledger, import, is_another: false, most: usize::MAX, moved: Moved::default() };
+        Mover { from, to, ledger, import, is_another, is_bounded, most: usize::MAX, moved: Moved::default() };
     mover.give_back().await;
     let done = mover.all().await;
     // Also where the move failed: consumers here go on meanwhile.
@@ -187,6 +212,10 @@ async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
     made.map(drop).map_err(|failure| failure.during(&format!("making the queue {} there", to.queue)))
 }
 
+fn is_known(scheme: Scheme, priority: &Value) -> bool {
+    Given::deserialize(priority).is_ok_and(|given| scheme.map(&given).is_ok())
+}
+
 /// The priority of messages that were published without one.
 enum Import {
     /// Such messages are published without a priority, which means the same in both queues.
@@ -207,8 +236,7 @@ impl Import {
         let asked = match asked {
             Some(word) if *word == MOST_URGENT => Some(json!(scheme.of_route(Some(0)))),
             Some(priority) => {
-                let is_known = Given::deserialize(priority).is_ok_and(|given| scheme.map(&given).is_ok());
-                if !is_known {
+                if !is_known(scheme, priority) {
                     let shown = priority.as_str().map_or_else(|| priority.to_string(), ToOwned::to_owned);
                     let what = format!(
                         "`{shown}` for --import-priority is no priority of the scheme {scheme}, which the queue there has"
@@ -226,7 +254,22 @@ impl Import {
         }
         Ok(asked.map_or(Self::Unknown, Self::As))
     }
+
+    /// The priority that a message is published with; `None`: without one.
+    fn priority_of(&self, message: &Value) -> Result<Option<Value>, PriorityMissing> {
+        match self {
+            _ if !message["given_priority"].is_null() => {}
+            Self::Missing => return Ok(None),
+            Self::AsShown => {}
+            Self::As(priority) => return Ok(Some(priority.clone())),
+            Self::Unknown => return Err(PriorityMissing),
+        }
+        Ok(Some(message["priority"].clone()).filter(|priority| !priority.is_null()))
+    }
 }
+
+/// That a message without a priority would need one.
+struct PriorityMissing;
 
 /// The failure of a move that has to be told which priority messages get.
 fn import_unknown(from: &End, to: &End) -> Failure {
@@ -240,6 +283,91 @@ fn import_unknown(from: &End, to: &End) -> Failure {
         .hint("say which priority they get there: --import-priority most-urgent, or a priority")
 }
 
+/// The settings of a queue with what policies say.
+fn in_force(queue: &Value) -> &Value {
+    queue.get("effective_settings").unwrap_or(&queue["settings"])
+}
+
+/// Whether a queue refuses messages beyond its limits, whoever is less urgent.
+fn is_bounded(settings: &Value) -> bool {
+    settings["overflow"] != "evict" && settings["last_value"].is_null()
+}
+
+/// The waiting messages that a queue takes beyond those that it has, and the limit by which that is so.
+fn room(queue: &Value) -> (u64, &'static str) {
+    let settings = in_force(queue);
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let waiting: u64 = WAITING.iter().map(|status| number(&queue["totals"][status])).sum();
+    let lanes = queue["lanes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ready_bytes: u64 = lanes.iter().map(|lane| number(&lane["ready_bytes"])).sum();
+    let (max_length, max_bytes) = (number(&settings["max_length"]), number(&settings["max_bytes"]));
+    match max_length {
+        _ if max_bytes > 0 && ready_bytes >= max_bytes => (0, "max_bytes"),
+        0 => (u64::MAX, "max_length"),
+        most => (most.saturating_sub(waiting), "max_length"),
+    }
+}
+
+/// Checks by any message here that the queue there is another: one that moved to itself would move for ever. False: there is no message here.
+///
+/// # Errors
+/// A refusal where both are one queue.
+async fn differs_by_any(from: &End, to: &End) -> Result<bool, Failure> {
+    for status in WAITING {
+        if let Some(message) = from.page(status, 1).await?.first() {
+            differs(from, to, message).await?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Checks by one message that the queue there is another.
+async fn differs(from: &End, to: &End, message: &Value) -> Result<(), Failure> {
+    let same = to.client.get(&to.path(&["messages", &format!("seq-{}", message["seq"])])).await;
+    match same {
+        Ok(there) if SAME.iter().all(|field| there[field] == message[field]) => {
+            let what = format!("{} and {} are the same queue", from.named(), to.named());
+            Err(Failure::new(Exit::Error, what).declined().hint("name another with --to, --to-vhost or --as"))
+        }
+        Err(failure) if failure.word() != Some("no-such-message") => Err(failure),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the scheme there knows the priority of each message that waits here.
+///
+/// # Errors
+/// A refusal that names the first that it does not know.
+async fn check_priorities(
+    from: &End,
+    to: &End,
+    here: &Value,
+    there: &Value,
+    import: &Import,
+) -> Result<(), Failure> {
+    if here["scheme"] == there["scheme"] {
+        return Ok(());
+    }
+    let scheme = Scheme::deserialize(&there["scheme"]).unwrap_or_default();
+    let is_unknown = |message: &Value| {
+        let priority = import.priority_of(message).ok().flatten();
+        priority.is_some_and(|priority| !is_known(scheme, &priority))
+    };
+    let Some(message) = from.find(is_unknown).await? else { return Ok(()) };
+    let what = format!(
+        "message {} has priority `{}`, which is no priority of the scheme {scheme} of {}",
+        text(&message["id"]),
+        text(&message["priority"]),
+        to.named()
+    );
+    let hint = format!(
+        "give such messages another priority with `overtake reprioritise`, or make the queue there with scheme={}; nothing was moved",
+        text(&here["scheme"])
+    );
+    Err(Failure::new(Exit::Error, what).declined().hint(hint))
+}
+
 struct Mover<'a> {
     from: &'a End,
     to: &'a End,
@@ -247,6 +375,8 @@ struct Mover<'a> {
     import: Import,
     /// The queue there is known not to be the one here.
     is_another: bool,
+    /// The queue there refuses messages beyond its limits.
+    is_bounded: bool,
     /// Messages that the broker there takes at once, as far as it said.
     most: usize,
     moved: Moved,
@@ -279,10 +409,13 @@ impl Mover<'_> {
 
     /// What can be leased.
     async fn leased(&mut self) -> Result<(), Failure> {
-        let ask = json!({
-            "max": BATCH, "visibility_timeout_ms": TERM_MS, "worker": WORKER, "properties": "base64",
-        });
         loop {
+            let ask = json!({
+                "max": self.batch().await?,
+                "visibility_timeout_ms": TERM_MS,
+                "worker": WORKER,
+                "properties": "base64",
+            });
             let mut answer = self.from.client.post(&self.from.path(&["leases"]), &ask).await?;
             let batch = messages(&mut answer);
             if batch.is_empty() {
@@ -295,12 +428,39 @@ impl Mover<'_> {
     /// What stands so, while nobody can lease it.
     async fn browsed(&mut self, status: &str) -> Result<(), Failure> {
         loop {
-            let batch = self.from.page(status).await?;
+            let batch = self.from.page(status, self.batch().await?).await?;
             if batch.is_empty() {
                 return Ok(());
             }
             self.hand_over(&batch).await?;
         }
+    }
+
+    /// How many messages are to be moved next: no more than the queue there has room for, so that none is leased that cannot go.
+    async fn batch(&self) -> Result<u64, Failure> {
+        // What a run before published is known there, and needs no room.
+        if !self.is_bounded || self.ledger.has_any_in_doubt() {
+            return Ok(BATCH);
+        }
+        let there = self.to.look().await?.unwrap_or_default();
+        let (room, limit) = room(&there);
+        if room > 0 {
+            return Ok(room.min(BATCH));
+        }
+        let here = self.from.look().await?.unwrap_or_default();
+        if WAITING.iter().all(|status| here["totals"][status] == 0) {
+            return Ok(BATCH);
+        }
+        let settings = in_force(&there);
+        let what = format!(
+            "{} is full: its {limit} is {}, and its overflow is {}",
+            self.to.named(),
+            settings[limit],
+            text(&settings["overflow"])
+        );
+        Err(Failure::new(Exit::Error, what)
+            .declined()
+            .hint("let its consumers catch up, raise the limit there, or name another queue with --as"))
     }
 
     /// Publishes them there and takes them away here, as many at once as are taken there.
@@ -315,7 +475,12 @@ impl Mover<'_> {
         let mut left = batch;
         while !left.is_empty() {
             let (part, rest) = left.split_at(part(left, self.most));
-            let published = match self.differs(&part[0]).await {
+            let published = match self.is_another {
+                true => Ok(()),
+                false => differs(self.from, self.to, &part[0]).await,
+            };
+            self.is_another |= published.is_ok();
+            let published = match published {
                 Ok(()) => self.publish(part, &numbers[batch.len() - left.len()..]).await,
                 same => same,
             };
@@ -333,27 +498,6 @@ impl Mover<'_> {
             left = rest;
         }
         Ok(())
-    }
-
-    /// That the queue there is another, seen by the first message: one that moved to itself would move for ever.
-    async fn differs(&mut self, message: &Value) -> Result<(), Failure> {
-        if self.is_another {
-            return Ok(());
-        }
-        let same = self.to.client.get(&self.to.path(&["messages", &format!("seq-{}", message["seq"])])).await;
-        match same {
-            Ok(there) if SAME.iter().all(|field| there[field] == message[field]) => {
-                let what = format!("{} and {} are the same queue", self.from.named(), self.to.named());
-                Err(Failure::new(Exit::Error, what)
-                    .declined()
-                    .hint("name another with --to, --to-vhost or --as"))
-            }
-            Err(failure) if failure.word() != Some("no-such-message") => Err(failure),
-            _ => {
-                self.is_another = true;
-                Ok(())
-            }
-        }
     }
 
     /// What is leased is acknowledged: where its lease was over meanwhile, it is here again, still with its number. The others are removed.
@@ -405,15 +549,11 @@ impl Mover<'_> {
         let now = Timestamp::now();
         let mut all: Vec<_> =
             part.iter().zip(numbers).map(|(message, number)| published(message, number, now)).collect();
-        let without = part.iter().zip(&mut all).filter(|(message, _)| message["given_priority"].is_null());
-        for (_, message) in without {
-            match &self.import {
-                Import::Missing => drop(message.as_object_mut().and_then(|fields| fields.remove("priority"))),
-                Import::AsShown => {}
-                Import::As(priority) => message["priority"] = priority.clone(),
-                // The message came after the move had begun.
-                Import::Unknown => return Err(import_unknown(self.from, self.to)),
-            }
+        for (message, published) in part.iter().zip(&mut all) {
+            // The message came after the move had begun.
+            let priority = self.import.priority_of(message);
+            let priority = priority.map_err(|_| import_unknown(self.from, self.to))?;
+            published.extend(priority.map(|priority| ("priority".to_owned(), priority)));
         }
         let ask = json!({ "messages": all });
         let answer = self.to.client.post(&self.to.path(&["messages"]), &ask).await;
@@ -443,14 +583,14 @@ fn receipts(messages: &[Value]) -> Value {
     messages.iter().map(|message| message["receipt"].clone()).filter(Value::is_string).collect()
 }
 
-/// The message as it is published: what its publisher said, and what is left of its times.
-fn published(message: &Value, number: &Value, now: Timestamp) -> Value {
+/// The message as it is published but for its priority: what its publisher said, and what is left of its times.
+fn published(message: &Value, number: &Value, now: Timestamp) -> Map<String, Value> {
     let left = |field: &str| {
         let at: Timestamp = message[field].as_str()?.parse().ok()?;
         Some(u64::try_from(at.as_millisecond() - now.as_millisecond()).unwrap_or_default().max(1))
     };
     let mut out = Map::new();
-    for field in ["priority", "key", "body", "body_base64", "properties_base64"] {
+    for field in ["key", "body", "body_base64", "properties_base64"] {
         if !message[field].is_null() {
             out.insert(field.to_owned(), message[field].clone());
         }
@@ -463,7 +603,7 @@ fn published(message: &Value, number: &Value, now: Timestamp) -> Value {
         ("producer", Some(number.clone())),
     ];
     out.extend(further.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-    Value::Object(out)
+    out
 }
 
 fn messages(answer: &mut Value) -> Vec<Value> {

@@ -106,8 +106,10 @@ pub(crate) async fn run(plan: Plan, program: Program, from: Origin, out: Out) ->
     let (display, shown) = Display::start(out, &plan)?;
     let contact = Arc::new(Contact::new(display.clone()));
     let source = match from {
-        Origin::Broker(client) => Source::Queue(Queue::new(*client, &plan, Arc::clone(&contact))),
-        Origin::Streams(subscriber) => Source::Stream(Stream::new(subscriber)),
+        Origin::Broker(client) => {
+            Source::Queue(Box::new(Queue::new(*client, &plan, Arc::clone(&contact), &stages)))
+        }
+        Origin::Streams(subscriber) => Source::Stream(Stream::new(subscriber, stages.clone())),
     };
     let job = Job { plan, program, supply: Supply { source, contact }, reaper, stages, display };
     let ended = Worker::new(job).work().await;

@@ -11,6 +11,7 @@ use super::backoff::Backoff;
 use super::contact::Contact;
 use super::item::Item;
 use super::source::{Answer, How, Report, passes};
+use super::stage::{Stage, Stages};
 use crate::address::path;
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
@@ -21,6 +22,8 @@ const WAIT_MAX: Duration = Duration::from_mins(1);
 /// A queue of a broker.
 pub(crate) struct Queue {
     client: Client,
+    /// Its requests end when no more messages are wanted.
+    leases: Client,
     queue: String,
     name: String,
     lease: Duration,
@@ -29,8 +32,20 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// The queue that was named.
-    pub(crate) fn new(client: Client, plan: &Plan, contact: Arc<Contact>) -> Self {
-        Self { client, queue: plan.queue.clone(), name: plan.name.clone(), lease: plan.lease, contact }
+    pub(crate) fn new(client: Client, plan: &Plan, contact: Arc<Contact>, stages: &Stages) -> Self {
+        let stages = stages.clone();
+        let leases = client.until(move || {
+            let stages = stages.clone();
+            async move { stages.reached(Stage::Finishing).await }
+        });
+        Self {
+            client,
+            leases,
+            queue: plan.queue.clone(),
+            name: plan.name.clone(),
+            lease: plan.lease,
+            contact,
+        }
     }
 
     /// Where the broker is.
@@ -43,7 +58,8 @@ impl Queue {
         self.client.vhost()
     }
 
-    /// Leases up to `max` messages: what is there, else the first that comes in time.
+    /// Leases up to `max` messages: what is there, else the first that comes in time. Once the worker is to stop it waits no longer, and
+    /// fails where nothing came.
     pub(crate) async fn lease(&self, max: usize, wait_ms: u64) -> Result<Vec<Item>, Failure> {
         let request = json!({
             "max": max,
@@ -51,7 +67,7 @@ impl Queue {
             "visibility_timeout_ms": ms(self.lease),
             "worker": self.name,
         });
-        let answer = self.client.ask_waiting(wait_ms, &self.path("leases"), &request).await?;
+        let answer = self.leases.ask_waiting(wait_ms, &self.path(&["leases"]), &request).await?;
         self.contact.leased().await;
         let messages = answer.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         messages.iter().map(|message| Item::of(message, &self.queue)).collect()
@@ -102,7 +118,7 @@ impl Queue {
 
     /// Asks once about one receipt, with an answer that may wait for so long. A failure is one that may pass.
     async fn ask(&self, what: &str, request: &Value, wait_ms: u64) -> Result<Answer, Failure> {
-        let answer = match self.client.ask_waiting(wait_ms, &self.path(what), request).await {
+        let answer = match self.client.ask_waiting(wait_ms, &self.path(&[what]), request).await {
             Ok(answer) => answer_of(&answer.body["results"][0]),
             Err(failure) if passes(&failure) => return Err(failure),
             Err(failure) => declined(failure.word(), failure.what()),
@@ -111,8 +127,16 @@ impl Queue {
         Ok(answer)
     }
 
-    fn path(&self, what: &str) -> String {
-        path(&["v1", "queues", &self.queue, what])
+    /// Whether the queue does not have this message any more. Where that cannot be said, it may.
+    pub(crate) async fn has_lost(&self, id: &str) -> bool {
+        let found = self.client.get(&(self.path(&["messages", id]) + "?body=none")).await;
+        found.is_err_and(|failure| {
+            matches!(failure.word(), Some("no-such-message" | "no-such-queue" | "no-such-vhost"))
+        })
+    }
+
+    fn path(&self, further: &[&str]) -> String {
+        path(&[&["v1", "queues", &self.queue], further].concat())
     }
 }
 

@@ -85,14 +85,29 @@ async fn attend(
     running.group.end(job.plan.grace, &job.stages).await;
     let (status, output) = running.close(status).await;
     // A message whose work ran too long is no longer ours either.
-    if heart.pulse() == Pulse::Lost && cause != Cause::TooLong {
-        let is_late = item.run_timeout.is_some_and(|most| took + LATENCY_MAX >= most);
-        cause = if is_late { Cause::TooLong } else { Cause::Lost };
+    if matches!(heart.pulse(), Pulse::Ended | Pulse::Lost) && cause != Cause::TooLong {
+        cause = match item.run_timeout {
+            Some(most) if took + LATENCY_MAX >= most => Cause::TooLong,
+            _ if is_removed(&heart, item, job).await => Cause::Removed,
+            _ => Cause::Lost,
+        };
     }
     // The heart beats on: as long as the broker does not answer, the lease has to last.
-    let verdict = settled(Verdict::of(cause, status, output, &job.plan), item, job).await;
+    let mut verdict = settled(Verdict::of(cause, status, output, &job.plan), item, job).await;
+    if verdict.outcome == Outcome::Lost && cause != Cause::Lost && is_removed(&heart, item, job).await {
+        verdict.removed();
+    }
     drop(heart);
     (verdict, took)
+}
+
+/// Whether a message whose lease is over was removed, and did not go to somebody else when the lease ran out.
+async fn is_removed(heart: &Heart, item: &Item, job: &Job) -> bool {
+    heart.was_ended()
+        && tokio::select! {
+            is_gone = job.supply.is_gone(&item.id) => is_gone,
+            () = job.stages.reached(Stage::Leaving) => false,
+        }
 }
 
 /// Settles as the verdict says; what the broker answers may change it.

@@ -51,7 +51,7 @@ pub(crate) enum Answer {
 /// Where messages come from.
 pub(crate) enum Source {
     /// A queue of a broker.
-    Queue(Queue),
+    Queue(Box<Queue>),
     /// The streams of a category in Redis.
     Stream(Stream),
 }
@@ -88,6 +88,14 @@ impl Supply {
                 sleep(wait).await;
                 Answer::Done
             }
+        }
+    }
+
+    /// Whether a message is nowhere any more, and not somebody else's.
+    pub(crate) async fn is_gone(&self, id: &str) -> bool {
+        match &self.source {
+            Source::Queue(queue) => queue.has_lost(id).await,
+            Source::Stream(_) => false,
         }
     }
 

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::item::Item;
 use super::source::{Answer, How, Report};
+use super::stage::{Stage, Stages};
 use crate::failure::{Exit, Failure};
 
 /// So long it takes at least to know that there is nothing, ms: both lanes are asked.
@@ -22,16 +23,17 @@ pub(crate) struct Stream {
     subscriber: RwLock<Option<Subscriber>>,
     category: String,
     lanes: Lanes,
+    stages: Stages,
     /// What programs work on, by receipts.
     held: Mutex<HashMap<String, Entry>>,
 }
 
 impl Stream {
     /// What a subscriber reads.
-    pub(crate) fn new(subscriber: Subscriber) -> Self {
+    pub(crate) fn new(subscriber: Subscriber, stages: Stages) -> Self {
         let options = subscriber.options();
         let (category, lanes) = (options.category.clone(), options.lanes.clone());
-        Self { category, lanes, subscriber: RwLock::new(Some(subscriber)), held: Mutex::default() }
+        Self { category, lanes, subscriber: RwLock::new(Some(subscriber)), stages, held: Mutex::default() }
     }
 
     /// The first that comes in time.
@@ -39,7 +41,13 @@ impl Stream {
         let subscriber = self.subscriber.read().await;
         let Some(subscriber) = &*subscriber else { return Ok(Vec::new()) };
         let wait = Duration::from_millis(wait_ms.max(WAIT_MS_MIN));
-        match timeout(wait, subscriber.next()).await {
+        let next = tokio::select! {
+            biased;
+            next = timeout(wait, subscriber.next()) => next,
+            // What comes now is given back when the subscriber is closed.
+            () = self.stages.reached(Stage::Finishing) => return Ok(Vec::new()),
+        };
+        match next {
             Err(_) => Ok(Vec::new()),
             Ok(Err(why)) => Err(Failure::new(Exit::Error, why)),
             Ok(Ok(entry)) => {

@@ -12,13 +12,14 @@ pub(crate) struct Tally {
 }
 
 /// In the order in which they are told.
-const OUTCOMES: [Outcome; 8] = [
+const OUTCOMES: [Outcome; 9] = [
     Outcome::Done,
     Outcome::Failed,
     Outcome::Rejected,
     Outcome::Cancelled,
     Outcome::TimedOut,
     Outcome::PutBack,
+    Outcome::Removed,
     Outcome::Lost,
     Outcome::Left,
 ];

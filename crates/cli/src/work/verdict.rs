@@ -7,6 +7,8 @@ use super::source::{How, Report};
 
 /// The error of a program that ran for longer than its queue allows, as the broker says it.
 const RAN_TOO_LONG: &str = "ran too long";
+/// The error of a program whose message was removed.
+const REMOVED: &str = "the message was removed";
 
 /// Why a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) enum Cause {
     Cancelled,
     /// The program was ended: it ran for longer than its queue allows.
     TooLong,
+    /// It was ended: the message was removed.
+    Removed,
     /// It was ended: the message is somebody else's.
     Lost,
     /// It was ended: the worker stops.
@@ -34,6 +38,8 @@ pub(crate) enum Outcome {
     TimedOut,
     /// Untouched, for somebody else.
     PutBack,
+    /// It was removed meanwhile, alone or with its queue.
+    Removed,
     /// It was somebody else's already.
     Lost,
     /// Leased, until its lease ends.
@@ -59,6 +65,7 @@ impl Outcome {
             Self::Cancelled => "cancelled",
             Self::TimedOut => "timeout",
             Self::PutBack => "put back",
+            Self::Removed => "removed",
             Self::Lost => "lost",
             Self::Left => "left",
         }
@@ -78,11 +85,18 @@ impl Verdict {
             Cause::Itself => by_itself(exit_code, status, plan),
             Cause::Cancelled => (Outcome::Cancelled, Some(How::Reject), Some("cancelled".to_owned())),
             Cause::TooLong => (Outcome::TimedOut, Some(How::Reject), Some(RAN_TOO_LONG.to_owned())),
+            Cause::Removed => (Outcome::Removed, None, Some(REMOVED.to_owned())),
             Cause::Lost => (Outcome::Lost, None, Some("lease lost".to_owned())),
             Cause::Stopped => (Outcome::PutBack, Some(How::Release), Some("worker stopped".to_owned())),
         };
         let output = Some(output).filter(|output| !output.is_empty());
         Self { outcome, how, report: Report { exit_code, error, output } }
+    }
+
+    /// Notes that the message was removed, so that nothing can be settled.
+    pub(crate) fn removed(&mut self) {
+        self.outcome = Outcome::Removed;
+        self.report.error = Some(REMOVED.to_owned());
     }
 
     /// Of a program that did not even start.

@@ -19,7 +19,7 @@ use crate::commands::Ended;
 use crate::failure::{Exit, Failure};
 use crate::table::count;
 
-/// How long one request waits for a message, ms. So long a worker without work may take to stop.
+/// How long one request waits for a message, ms.
 const WAIT_MS: u64 = 5_000;
 /// The same while something runs that may be the last: it may be put back and be ready again.
 const LAST_WAIT_MS: u64 = 1_000;
@@ -154,9 +154,7 @@ impl Worker {
         let running = count(self.at_work.len() as u64, "program");
         let text = match stage {
             Stage::Working => return,
-            Stage::Finishing if self.at_work.is_empty() => {
-                "stopping within 5s; once more stops at once".to_owned()
-            }
+            Stage::Finishing if self.at_work.is_empty() => "stopping".to_owned(),
             Stage::Finishing => format!("stopping: {running} left to finish; once more ends them"),
             Stage::Ending => format!("ending {running}; once more kills and waits for nothing"),
             Stage::Leaving => "leaving".to_owned(),
@@ -205,6 +203,7 @@ async fn lease(job: Arc<Job>, max: usize, wait_ms: u64, is_known: bool) -> Resul
             () = job.stages.reached(Stage::Ending) => return Ok(Vec::new()),
         };
         match leased {
+            Err(_) if job.stages.now() > Stage::Working => return Ok(Vec::new()),
             Err(failure) if is_known && passes(&failure) => job.supply.contact.failed(&failure).await,
             leased => return leased,
         }

@@ -138,6 +138,33 @@ fn older_attempts_are_counted_and_an_empty_error_is_not_shown() {
     assert_eq!(said.matches("earlier attempt,").count(), 8, "{said}");
     let refused = story.exec(&["retry", "bad"]);
     assert!(refused.stderr.contains("`bad` failed (exit code -3) and is tried again"), "{}", refused.stderr);
+    // A retry begins to count anew, and the last attempt is one of those before; also over a restart.
+    story.exec(&["cancel", "bad"]).ok();
+    assert!(story.exec(&["show", "bad"]).ok().contains("  3 older attempts are not kept\n"));
+    story.exec(&["retry", "bad"]).ok();
+    let said = story.exec(&["show", "bad"]).ok();
+    assert!(said.contains("  3 older attempts are not kept\n") && said.contains("  attempts: 0\n"), "{said}");
+    let worked = story.broker.run(&["work", "executions", "--until-empty", "--", "true"]);
+    assert_eq!(worked.code, 0, "{worked:?}");
+    let said = story.exec(&["show", "bad"]).ok();
+    assert!(said.contains("  status: completed\n"), "{said}");
+    assert!(said.contains("  3 older attempts are not kept\n"), "{said}");
+}
+
+#[test]
+fn a_list_says_of_what_a_cancel_was_asked() {
+    let story = Story::new();
+    for id in ["asked", "other"] {
+        story.exec(&["submit", "true", "--id", id]).ok();
+    }
+    ask(&story.broker.url, "POST", "/v1/queues/executions/leases", &json!({ "max": 2 })).expect(200);
+    assert_eq!(story.exec(&["cancel", "asked"]).ok(), "asked is running, and asked to end\n");
+    let listed = story.exec(&["list"]).ok();
+    let line = |id: &str| listed.lines().find(|line| line.starts_with(id)).unwrap_or_default().to_owned();
+    assert!(line("asked").contains("  running, cancel asked  "), "{listed}");
+    assert!(line("other").contains("  running  ") && !line("other").contains("asked"), "{listed}");
+    let peeked = story.broker.run(&["peek", "executions"]).ok();
+    assert_eq!(peeked.matches("leased, cancel asked").count(), 1, "{peeked}");
 }
 
 /// A command with several ids does the same to each, also when one fails; the exit code is that of the first failure.

@@ -2,11 +2,12 @@
 
 #![allow(clippy::print_stdout, reason = "says why it is skipped")]
 
+use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -400,6 +401,9 @@ fn a_start_that_cannot_declare_all_its_queues_declares_none() {
     let broker = Broker::start(&data);
     broker.run(&["queue", "declare", "old", "order=fifo"]).ok();
     broker.run(&["publish", "old", "without a priority"]).ok();
+    // A history that leads back to a queue of the configuration.
+    broker.run(&["queue", "declare", "stored", "history=first"]).ok();
+    broker.run(&["queue", "declare", "turned", "history=last"]).ok();
     broker.stop();
 
     let dir_flag = data.to_str().expect("UTF-8");
@@ -414,15 +418,76 @@ fn a_start_that_cannot_declare_all_its_queues_declares_none() {
         "--data-dir",
         dir_flag,
     ];
-    let refused = support::run(&[&start[..], &["--queue", "new", "--queue", "old"]].concat(), b"");
+    let queues = ["--queue", "new", "--queue", "old", "--queue", "first={ history = \"stored\" }"];
+    let refused = support::run(&[&start[..], &queues].concat(), b"");
     let said = refused.picture();
-    assert!(said.contains("cannot declare queue `old`"), "{said}");
+    assert!(said.contains("error: cannot declare queue `first` (flag --queue): the `history` of"), "{said}");
+    assert!(said.contains("\ncannot declare queue `old` (flag --queue): "), "{said}");
+    assert_eq!(said.matches(" hint: ").count(), 2, "{said}");
     assert!(said.contains("order = \"fifo\" into [queues.old]"), "{said}");
     assert!(!said.contains("on the command line `--import-priority`"), "{said}");
 
-    let broker = Broker::start_with(&data, &["--queue", "old={ order = \"fifo\" }"]);
+    // The histories of both change, and never lead to each other in between.
+    let turned = ["--queue", "last={ history = \"turned\" }", "--queue", "turned"];
+    let broker = Broker::start_with(&data, &[&["--queue", "old={ order = \"fifo\" }"][..], &turned].concat());
     let listed = broker.run(&["queue", "list", "--json"]).json();
     let names: Vec<_> =
         listed["queues"].as_array().expect("queues").iter().map(|queue| &queue["name"]).collect();
-    assert_eq!(names, ["old"]);
+    assert_eq!(names, ["last", "old", "stored", "turned"]);
+}
+
+/// The files of a directory, with what is in them.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").path());
+    all.map(|path| (path.clone(), std::fs::read(&path).expect("a file"))).collect()
+}
+
+#[test]
+fn config_check_refuses_what_a_start_would_and_changes_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let broker = Broker::start(&data);
+    broker.run(&["queue", "declare", "old", "order=fifo"]).ok();
+    broker.run(&["publish", "old", "without a priority"]).ok();
+    let of = |data: &Path, more: &[&str]| {
+        let settings = ["--segment-bytes", "4MiB", "--http", "127.0.0.1:0", "--amqp", "off", "--data-dir"];
+        [&settings[..], &[data.to_str().expect("UTF-8")], more].concat().join("\n")
+    };
+    let run = |command: &[&str], settings: &str| {
+        support::run(&[command, &settings.lines().collect::<Vec<_>>()].concat(), b"")
+    };
+    // What a running broker has open is left alone, and said.
+    let said = run(&["config", "check"], &of(&data, &["--queue", "old"])).ok();
+    assert!(said.contains("\nnot checked: the queues, users and routes against the store in "), "{said}");
+    broker.stop();
+
+    // What a start says last, and ends with.
+    let both_refuse = |data: &Path, more: &[&str]| {
+        let checked = run(&["config", "check"], &of(data, more));
+        assert_ne!(checked.code, 0, "{more:?}: {checked:?}");
+        let served = run(&["serve", "--log-level", "off"], &of(data, more));
+        assert!(served.stderr.ends_with(&checked.stderr), "{more:?}: {checked:?} {served:?}");
+        assert_eq!(checked.code, served.code, "{more:?}");
+    };
+    let routes = dir.path().join("routes.toml");
+    std::fs::write(&routes, "nonsense").expect("a file");
+    let of_routes = routes.to_str().expect("UTF-8");
+    both_refuse(&data, &["--queue", "old"]);
+    both_refuse(&data, &["--routes-file", of_routes]);
+    both_refuse(&data, &["--load-definitions", of_routes]);
+    both_refuse(&data, &["--audit-file", "/nowhere/audit"]);
+    let before = files(&data);
+    let good = run(&["config", "check"], &of(&data, &["--queue", "old={ order = \"fifo\" }"])).ok();
+    assert!(good.starts_with("the configuration is good (1 queue declared at start)\n"), "{good}");
+    assert!(!good.contains("against the store"), "{good}");
+    assert!(before == files(&data), "it is as it was");
+    // A directory that is not there and cannot be, one that can, and a store that cannot be read.
+    both_refuse(&routes.join("data"), &[]);
+    let new = dir.path().join("new/data");
+    run(&["config", "check"], &of(&new, &["--queue", "any"])).ok();
+    assert!(!new.parent().expect("one").exists());
+    for (path, bytes) in before.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        std::fs::write(path, vec![0xff; bytes.len()]).expect("a file");
+    }
+    both_refuse(&data, &[]);
 }

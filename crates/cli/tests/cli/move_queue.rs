@@ -200,6 +200,7 @@ fn a_queue_is_not_moved_to_itself() {
         assert!(said.stderr.contains("are the same queue; "), "{}", said.picture());
         let totals = totals(&here, "jobs");
         assert_eq!((&totals["ready"], &totals["delayed"]), (&json!(ready), &json!(delayed)));
+        assert_eq!(totals["delivered"], 0, "refused before anything is leased");
     };
     declare(&here, "jobs", &json!({}));
     publish(&here, "jobs", &mixed()[42..]);
@@ -216,16 +217,21 @@ fn what_cannot_be_moved_is_said_and_stays() {
     declare(&there, "jobs", &json!({"max_length": 5, "overflow": "reject"}));
     publish(&here, "jobs", &mixed()[..10]);
     let state = dir.path().join("state.json");
-    let full = here.run(&words("jobs", &there.url, &state));
-    assert_eq!(full.code, 1, "{}", full.picture());
-    assert!(full.stderr.contains("; nothing was moved"), "{}", full.picture());
-    assert!(!state.exists(), "nothing is under way");
-    assert_eq!((&totals(&here, "jobs")["ready"], &totals(&there, "jobs")["ready"]), (&json!(10), &json!(0)));
+    // Only as many are leased as there is room for.
+    for said in ["what was moved before is there, and the rest is here", "nothing was moved"] {
+        let full = here.run(&words("jobs", &there.url, &state));
+        assert_eq!(full.code, 1, "{}", full.picture());
+        let why = "is full: its max_length is 5, and its overflow is reject; ";
+        assert!(full.stderr.contains(&format!("{why}{said}")), "{}", full.picture());
+        assert!(!state.exists(), "nothing is under way");
+        let [left, came] = [&here, &there].map(|broker| totals(broker, "jobs"));
+        assert_eq!((&left["ready"], &left["delivered"], &came["ready"]), (&json!(5), &json!(5), &json!(5)));
+    }
     let other = here.run(&words("jobs", "http://127.0.0.1:9", &state));
     assert_eq!(other.code, 69, "{}", other.picture());
     let nowhere = here.run(&words("jobs", &there.url, &dir.path().join("none/state.json")));
     assert_eq!(nowhere.code, 1, "{}", nowhere.picture());
-    assert_eq!(totals(&here, "jobs")["ready"], 10, "none is leased");
+    assert_eq!(totals(&here, "jobs")["ready"], 5, "none is leased");
     let missing = here.run(&words("none", &there.url, &state));
     assert!(missing.stderr.contains("there is no queue none at "), "{}", missing.picture());
     assert!(!missing.stderr.contains("run it again"), "{}", missing.picture());
@@ -269,4 +275,42 @@ fn messages_without_a_priority_need_one_where_priorities_begin_to_decide() {
         .map(|one| (one["body"].clone(), one["priority"].clone()))
         .collect();
     assert_eq!(priorities, [(json!("a"), json!(9)), (json!("b"), json!(2))]);
+}
+
+#[test]
+fn a_move_that_is_refused_counts_no_delivery() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    let state = dir.path().join("state.json");
+    declare(&here, "jobs", &json!({"scheme": "signed", "delivery_limit": 1}));
+    let refused = |to: &str, why: &str, delivered: u64| {
+        let said = here.run(&[&words("jobs", &there.url, &state)[..], &["--as", to]].concat());
+        assert_eq!(said.code, 1, "{}", said.picture());
+        assert!(said.stderr.contains(why) && said.stderr.contains("nothing was moved"), "{}", said.picture());
+        let totals = totals(&here, "jobs");
+        assert_eq!((&totals["ready"], &totals["delivered"]), (&json!(2), &json!(delivered)));
+        let page = ask(&here.url, "GET", "/v1/queues/jobs/messages", &Value::Null).expect(200);
+        let counts = page["messages"].as_array().expect("a list").iter();
+        assert!(counts.clone().all(|one| one["delivery_count"] == 0), "{page}");
+    };
+    // The queue there knows no such priority: seen before anything is leased.
+    publish(
+        &here,
+        "jobs",
+        &[json!({"body": "first", "priority": 5}), json!({"body": "b", "priority": "LOW"})],
+    );
+    declare(&there, "levels", &json!({}));
+    refused("levels", "message seq-2 has priority `LOW`, which is no priority of the scheme ten-level", 0);
+    // Full by its bytes, or as a policy says.
+    declare(&there, "bytes", &json!({"scheme": "signed", "max_bytes": 5, "overflow": "reject"}));
+    declare(&there, "ruled", &json!({"scheme": "signed"}));
+    let rule = r#"{"max-length": 1, "overflow": "reject-publish"}"#;
+    there.run(&["policy", "set", "rule", "^ruled$", rule]).ok();
+    for (queue, limit) in [("bytes", "max_bytes is 5"), ("ruled", "max_length is 1")] {
+        publish(&there, queue, &[json!({"body": "there"})]);
+        refused(queue, &format!("is full: its {limit}, and its overflow is reject"), 0);
+    }
+    // Seen only at the publish: the messages go back as they were.
+    declare(&there, "small", &json!({"scheme": "signed", "max_message_bytes": 3}));
+    refused("small", "max_message_bytes", 2);
 }

@@ -91,6 +91,23 @@ fn a_settlement_whose_answer_was_lost_is_sent_again_and_stale_then_means_done() 
     assert_eq!(sent[0], sent[1]);
 }
 
+/// The broker answers only when it hears that the request is over.
+#[test]
+fn an_idle_worker_stops_at_once_and_puts_back_what_comes_in_that_moment() {
+    let leases = AtomicU32::new(0);
+    let fake =
+        Fake::start_with("leases", move |what, _| if what == "leases" { leased(&leases) } else { ok() });
+    let mut command = support::overtake();
+    command.args(["--url", &fake.url, "work", "jobs", "--", "true"]);
+    let mut worker = Worker::start(command);
+    fake.await_asked("leases");
+    worker.signal(Signal::INT);
+    worker.await_notice("stopping");
+    assert_eq!(fake.await_asked("settle"), json!({ "receipts": ["r"], "how": "release" }));
+    let said = worker.end();
+    assert_eq!((said.code, &*said.stdout), (0, "stopped: 0 done, 0 failed\n"), "{said:?}");
+}
+
 #[test]
 fn a_settlement_that_is_stale_at_once_is_somebody_elses() {
     let leases = AtomicU32::new(0);

@@ -148,10 +148,10 @@ fn a_program_whose_message_is_gone_is_ended() {
     let mut worker = story.work(&["--lease", "1s", "--max", "1"], "echo $$ > begun; exec sleep 1000");
     let pid = begun.read();
     story.broker.run(&["remove", "jobs", "a"]).ok();
-    worker.await_line("lost     a");
+    worker.await_line("removed  a");
     assert!(is_gone(&pid), "{pid}");
     let said = worker.end().ok();
-    assert!(said.ends_with("stopped: 0 done, 0 failed, 1 lost\n"), "{said}");
+    assert!(said.ends_with("stopped: 0 done, 0 failed, 1 removed\n"), "{said}");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_worker_ends_when_its_queue_is_deleted_and_names_it() {
     let mut worker = story.work(&["--lease", "1s"], "echo $$ > begun; exec sleep 1000");
     let pid = begun.read();
     story.broker.run(&["queue", "delete", "jobs", "--yes"]).ok();
-    worker.await_line("lost     a");
+    worker.await_line("removed  a");
     assert!(is_gone(&pid), "{pid}");
     let run = worker.end();
     assert_eq!(run.code, 1, "{run:?}");

@@ -250,7 +250,10 @@ impl Execution {
             None => matches!(view.status, Status::Leased | Status::Dead),
         };
         let before = (self.attempts as usize).saturating_sub(usize::from(has_last));
-        Self { forgotten_attempts: before.saturating_sub(past_attempts.len()), past_attempts, ..self }
+        // Attempts of which nothing could be kept are only counted, and the count begins anew with a retry.
+        let dropped = view.attempts.as_ref().map_or(0, |attempts| attempts.forgotten() as usize);
+        let forgotten_attempts = before.saturating_sub(past_attempts.len()).max(dropped);
+        Self { forgotten_attempts, past_attempts, ..self }
     }
 
     /// The same, cancelled while it waited, where no history keeps it.

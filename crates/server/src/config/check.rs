@@ -8,7 +8,7 @@ use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::connectors::CONNECTORS_HINT;
 use super::file::File;
-use super::{Config, ConfigError, Configured, EngineKind, Origin, Sourced};
+use super::{Config, ConfigError, Configured, EngineKind, Origin, Sourced, Value};
 
 /// Largest body on servers, bytes: half of the longest string that they take unless told otherwise (`proto-max-bulk-len`).
 const BODY_BYTES_MAX: u64 = 256 << 20;
@@ -43,29 +43,42 @@ impl Config {
 
 /// Checks a merged configuration. `file` is where to look for the line of a key of a queue, an endpoint or a source.
 pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigError> {
-    check_listener(config)?;
-    check_admin(config)?;
-    check_engine(config)?;
-    check_sizes(config)?;
-    check_watermarks(config)?;
     let interval = &config.telemetry.otlp_interval_ms;
-    check_some("telemetry.otlp_interval_ms", interval, interval.value.0)?;
-    check_traces(config)?;
-    check_lanes(config)?;
-    if config.store.data_dir.value.as_os_str().is_empty() {
-        return Err(wrong("store.data_dir", &config.store.data_dir, "must name a directory"));
+    let settings = [
+        check_listener(config),
+        check_admin(config),
+        check_engine(config),
+        check_sizes(config),
+        check_watermarks(config),
+        check_some("telemetry.otlp_interval_ms", interval, interval.value.0),
+        check_traces(config),
+        check_lanes(config),
+        check_store(config),
+        check_default_ttl(config),
+    ];
+    let queues = config.queues.iter();
+    let queues = queues
+        .map(|queue| check_queue(queue, file).and_then(|()| check_history(queue, &config.queues, file)));
+    let endpoints = config.endpoints.iter().map(|endpoint| check_connector("endpoints", endpoint, file));
+    let sources = config.sources.iter().map(|source| check_connector("sources", source, file));
+    let all = settings.into_iter().chain(queues).chain(endpoints).chain(sources);
+    ConfigError::all(all.filter_map(Result::err))
+}
+
+fn check_store(config: &Config) -> Result<(), ConfigError> {
+    let dir = &config.store.data_dir;
+    if dir.value.as_os_str().is_empty() {
+        return Err(wrong("store.data_dir", dir, "it must name a directory"));
     }
-    if config.limits.default_ttl_ms.value.0 > overtake_lane::DURATION_MS_MAX {
-        return Err(wrong(
-            "limits.default_ttl_ms",
-            &config.limits.default_ttl_ms,
-            "must be at most ten years",
-        ));
+    Ok(())
+}
+
+fn check_default_ttl(config: &Config) -> Result<(), ConfigError> {
+    let ttl = &config.limits.default_ttl_ms;
+    if ttl.value.0 > overtake_lane::DURATION_MS_MAX {
+        return Err(wrong("limits.default_ttl_ms", ttl, "it must be at most ten years"));
     }
-    config.queues.iter().try_for_each(|queue| check_queue(queue, file))?;
-    config.queues.iter().try_for_each(|queue| check_history(queue, &config.queues, file))?;
-    config.endpoints.iter().try_for_each(|endpoint| check_connector("endpoints", endpoint, file))?;
-    config.sources.iter().try_for_each(|source| check_connector("sources", source, file))
+    Ok(())
 }
 
 /// The streams of a category have different names, and not those of dead letters.
@@ -86,7 +99,7 @@ fn check_traces(config: &Config) -> Result<(), ConfigError> {
     let is_one = url.value.starts_with("http") && url.value.contains("{trace_id}");
     if !(url.value.is_empty() || is_one) {
         let what =
-            "must be an address with {trace_id} in it, such as https://jaeger.example/trace/{trace_id}";
+            "it must be an address with {trace_id} in it, such as https://jaeger.example/trace/{trace_id}";
         return Err(wrong("telemetry.trace_url", url, what));
     }
     Ok(())
@@ -139,8 +152,8 @@ fn check_tls(config: &Config) -> Result<(), ConfigError> {
     }
 }
 
-fn check_some<T>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), ConfigError> {
-    if number == 0 { Err(wrong(key, setting, "must be 1 or more")) } else { Ok(()) }
+fn check_some<T: Value>(key: &str, setting: &Sourced<T>, number: u64) -> Result<(), ConfigError> {
+    if number == 0 { Err(wrong(key, setting, "it must be 1 or more")) } else { Ok(()) }
 }
 
 /// The first administrator has a name and a password.
@@ -153,7 +166,7 @@ fn check_admin(config: &Config) -> Result<(), ConfigError> {
         (true, false) => Err(wrong("access.admin_password_file", file, "access.admin_user is not set")
             .hint("name the administrator whose password it is (--admin-user)")),
         (false, false) if overtake_lane::check_name(&user.value).is_err() => {
-            Err(wrong("access.admin_user", user, "must be 1 to 200 bytes without control characters"))
+            Err(wrong("access.admin_user", user, "it must be 1 to 200 bytes without control characters"))
         }
         _ => Ok(()),
     }
@@ -163,7 +176,7 @@ fn check_watermarks(config: &Config) -> Result<(), ConfigError> {
     let (low, high) = (&config.store.disk_low_bytes, &config.store.disk_high_bytes);
     match (low.value.bytes(), high.value.bytes()) {
         (Some(least), Some(most)) if most < least => {
-            let why = format!("must be at least store.disk_low_bytes, which is {least}");
+            let why = format!("it must be at least store.disk_low_bytes, which is {least}");
             Err(wrong("store.disk_high_bytes", high, &why)
                 .hint("publishes are refused below the low one, and taken again above the high one"))
         }
@@ -174,15 +187,19 @@ fn check_watermarks(config: &Config) -> Result<(), ConfigError> {
 fn check_sizes(config: &Config) -> Result<(), ConfigError> {
     let (message, request) = (&config.limits.max_message_bytes, &config.http.max_request_bytes);
     if message.value.0 == 0 {
-        return Err(wrong("limits.max_message_bytes", message, "must be 1 or more"));
+        return Err(wrong("limits.max_message_bytes", message, "it must be 1 or more"));
     }
     let (segment, range) = (&config.store.segment_bytes, SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX);
     if !range.contains(&segment.value.0) || !segment.value.0.is_multiple_of(SEGMENT_PAGE) {
-        return Err(wrong("store.segment_bytes", segment, "must be a multiple of 4096 from 64KiB to 1GiB"));
+        return Err(wrong(
+            "store.segment_bytes",
+            segment,
+            "it must be a multiple of 4096 from 64KiB to 1GiB",
+        ));
     }
     let shards = &config.store.shards;
     if !(1..=SHARDS_MAX as u32).contains(&shards.value.0) {
-        return Err(wrong("store.shards", shards, &format!("must be from 1 to {SHARDS_MAX}")));
+        return Err(wrong("store.shards", shards, &format!("it must be from 1 to {SHARDS_MAX}")));
     }
     // The default follows the journal; a limit that somebody asked for does not.
     if message.origin != Origin::Default && message.value.0 > config.message_bytes_that_fit() {
@@ -191,8 +208,8 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
             "limits.max_message_bytes",
             message,
             &match config.engine.kind.value {
-                EngineKind::Embedded => format!("must be at most {most}, a quarter of a journal file"),
-                EngineKind::Redis | EngineKind::Cluster => format!("must be at most {most}, which servers take"),
+                EngineKind::Embedded => format!("it must be at most {most}, a quarter of a journal file"),
+                EngineKind::Redis | EngineKind::Cluster => format!("it must be at most {most}, which servers take"),
             },
         )
         .hint(match config.engine.kind.value {
@@ -202,7 +219,7 @@ fn check_sizes(config: &Config) -> Result<(), ConfigError> {
     }
     if config.max_request_bytes() < config.max_message_bytes() {
         let why =
-            format!("must be at least limits.max_message_bytes, which is {}", config.max_message_bytes());
+            format!("it must be at least limits.max_message_bytes, which is {}", config.max_message_bytes());
         return Err(wrong("http.max_request_bytes", request, &why)
             .hint("leave room for base64, too: 4/3 of the largest message and a little"));
     }
@@ -214,7 +231,18 @@ fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<()
         (Err(refusal), _) => {
             (String::new(), format!("`queues.{}`: {refusal}: {}", queue.name, refusal.hint()))
         }
-        (_, Err(bad)) => (bad.key.clone(), format!("`queues.{}.{}` {}", queue.name, bad.key, bad.why)),
+        (_, Err(bad)) => {
+            let path = format!("queues.{}.{}", queue.name, bad.key);
+            let settings = serde_json::to_value(&queue.settings).unwrap_or_default();
+            let value = settings.pointer(&format!("/{}", bad.key.replace('.', "/")));
+            let what = match value.filter(|value| !value.is_null()) {
+                Some(value) => {
+                    format!("`{path}` is `{}`: it {}", value.to_string().trim_matches('"'), bad.why)
+                }
+                None => format!("`{path}` {}", bad.why),
+            };
+            (bad.key.clone(), what)
+        }
         _ => return Ok(()),
     };
     let (key, what) = fault;
@@ -266,6 +294,11 @@ fn within(origin: &Origin, file: Option<&File>, path: &[&str], what: String) -> 
     }
 }
 
-fn wrong<T>(key: &str, value: &Sourced<T>, why: &str) -> ConfigError {
-    ConfigError::at(value.origin.clone(), format!("`{key}`: {why}"))
+fn wrong<T: Value>(key: &str, setting: &Sourced<T>, why: &str) -> ConfigError {
+    let shown = setting.value.show();
+    let is = match shown.trim_matches('"') {
+        "" => "empty".to_owned(),
+        shown => format!("`{shown}`"),
+    };
+    ConfigError::at(setting.origin.clone(), format!("`{key}` is {is}: {why}"))
 }

@@ -12,19 +12,39 @@ pub struct ConfigError {
     /// What is wrong, naming the key.
     pub what: String,
     /// The line of the file with a mark under the fault.
-    pub excerpt: Option<String>,
-    /// What would be right.
+    pub excerpt: Option<Box<str>>,
+    /// What would be right, here and at the faults of [`ConfigError::more`].
     pub hint: Option<String>,
+    /// The other faults that were found.
+    pub more: Box<[ConfigError]>,
 }
 
 impl ConfigError {
     pub(super) fn at(place: Origin, what: impl Into<String>) -> Self {
-        Self { place: Some(place), what: what.into(), excerpt: None, hint: None }
+        Self { place: Some(place), what: what.into(), excerpt: None, hint: None, more: Box::default() }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// All faults as one error, the first in front.
+    pub(super) fn all(faults: impl IntoIterator<Item = Self>) -> Result<(), Self> {
+        let mut faults = faults.into_iter();
+        let Some(mut first) = faults.next() else { return Ok(()) };
+        let mut more = std::mem::take(&mut first.more).into_vec();
+        for mut fault in faults {
+            more.extend(std::mem::take(&mut fault.more));
+            match (&mut first.hint, fault.hint.take()) {
+                (Some(said), Some(hint)) if !said.contains(&hint) => *said = format!("{said}\n{hint}"),
+                (None, hint) => first.hint = hint,
+                _ => {}
+            }
+            more.push(fault);
+        }
+        first.more = more.into();
+        Err(first)
     }
 }
 
@@ -34,10 +54,10 @@ impl fmt::Display for ConfigError {
             write!(f, "{place}: ")?;
         }
         f.write_str(&self.what)?;
-        match &self.excerpt {
-            Some(excerpt) => write!(f, "\n{excerpt}"),
-            None => Ok(()),
+        if let Some(excerpt) = &self.excerpt {
+            write!(f, "\n{excerpt}")?;
         }
+        self.more.iter().try_for_each(|fault| write!(f, "\n{fault}"))
     }
 }
 

@@ -11,10 +11,11 @@ use overtake_redact::{Strict, excerpt, reason};
 use overtake_routes::nearest::{did_you_mean, nearest};
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
+use toml::de::{DeString, DeTable, DeValue, Deserializer, ValueDeserializer};
 
-use super::keys::{Layer, SECTIONS};
-use super::{ConfigError, Origin};
+use super::keys::{KEYS, Layer, SECTIONS};
+use super::value::quoted;
+use super::{ByteSize, ConfigError, ConfiguredQueue, Key, Millis, Origin, Value as _};
 
 /// What a file says everywhere, and what in which environment.
 pub(super) struct Layers {
@@ -32,6 +33,15 @@ pub(super) struct Environment {
 /// The table that has a table for each environment.
 pub(super) const ENVIRONMENTS: &str = "env";
 
+/// The hint at how a queue is given in one word.
+const INLINE_TABLE: &str = "give the settings as an inline table: { scheme = \"signed\", max_active = 10 }";
+
+/// Longest value in an error, bytes.
+const SHOWN_LEN_MAX: usize = 60;
+
+/// The section that has a table for each queue.
+const QUEUES: &str = "queues";
+
 /// The text of a file, to find places in it.
 pub(super) struct File {
     path: PathBuf,
@@ -45,6 +55,7 @@ impl File {
             place: None,
             what: format!("cannot read the configuration file {}: {error}", path.display()),
             excerpt: None,
+            more: Box::default(),
             hint: Some("check the path and who may read it; `--config`, OVERTAKE_CONFIG, $CONFIGURATION_DIRECTORY/overtake.toml and /etc/overtake/overtake.toml are tried in this order".to_owned()),
         })?;
         Self::parse(path, text)
@@ -59,17 +70,57 @@ impl File {
                 Ok((file, layers))
             }
             Err(error) => {
-                let key = error.span().and_then(|span| file.key_at(span.start)).unwrap_or_default();
-                let lead = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
-                let wrong = file.error(error.span(), lead + &reason(error.message()));
-                Err(match key.split_once('.') {
-                    Some((section, _)) if section != ENVIRONMENTS && !SECTIONS.contains(&section) => {
-                        wrong.hint(no_section(section))
-                    }
-                    _ => wrong,
-                })
+                let mut errors = faults(&file.text);
+                errors.push(error);
+                errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+                let mut faults: Vec<_> = errors.iter().map(|error| file.of_parser(error)).collect();
+                faults.dedup();
+                Err(ConfigError::all(faults).expect_err("there is one"))
             }
         }
+    }
+
+    /// What the parser says, with the key and, where it may be shown, the value.
+    fn of_parser(&self, error: &toml::de::Error) -> ConfigError {
+        let path = error.span().and_then(|span| self.path_at(span.start)).unwrap_or_default();
+        let (key, why) = (path.join("."), reason(error.message()));
+        let lead = match self.value(&path) {
+            _ if key.is_empty() => String::new(),
+            Some(value) if why.contains(", found ") && is_open(&path) && is_plain(&value) => {
+                format!("`{key}` is `{}`: ", value.trim_matches('"'))
+            }
+            _ => format!("`{key}`: "),
+        };
+        let wrong = self.error(error.span(), lead + &why);
+        match (&path[..], unknown_field(&why)) {
+            ([section, _, ..], _) if section != ENVIRONMENTS && !SECTIONS.contains(&&**section) => {
+                wrong.hint(no_section(section))
+            }
+            (_, Some((field, known))) => match meant(field, &known) {
+                Some(near) => wrong.hint(did_you_mean_key(near, self.value(&path).as_deref())),
+                None => wrong,
+            },
+            ([.., last], None) if last.ends_with("_ms") => {
+                match self.value(&path).and_then(|value| ms(&value)) {
+                    Some(ms) => wrong.hint(format!("`{last}` counts milliseconds: {ms}")),
+                    None => wrong,
+                }
+            }
+            _ => wrong,
+        }
+    }
+
+    /// The value of a key as it is written, if it is no table and not long.
+    fn value(&self, path: &[String]) -> Option<String> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let mut table = root.get_ref();
+        let (last, tables) = path.split_last()?;
+        for part in tables {
+            table = table.iter().find(|(key, _)| key.get_ref() == part)?.1.get_ref().as_table()?;
+        }
+        let (_, value) = table.iter().find(|(key, _)| key.get_ref() == last)?;
+        let text = self.text.get(value.span()).filter(|_| !value.get_ref().is_table())?;
+        (text.len() <= SHOWN_LEN_MAX && !text.contains('\n')).then(|| text.to_owned())
     }
 
     /// Refuses a table that is no section and, empty or with a name like that of a section, is hardly meant as an environment.
@@ -91,13 +142,43 @@ impl File {
         table.is_some_and(|(_, value)| value.get_ref().as_table().is_some_and(DeTable::is_empty))
     }
 
+    /// Reads the settings of a queue from one word: a TOML inline table, or nothing for the defaults.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(super) fn queue(name: &str, text: &str, origin: Origin) -> Result<ConfiguredQueue, ConfigError> {
+        let table = if text.trim().is_empty() { "{}" } else { text };
+        let document = format!("{QUEUES}.{} = {table}", quoted(name));
+        match Self::parse(Path::new(""), document) {
+            Ok((_, mut layers)) => {
+                let settings = layers.base.queues.remove(name).unwrap_or_default();
+                Ok(ConfiguredQueue { name: name.to_owned(), settings, origin })
+            }
+            Err(mut first) => {
+                let further = std::mem::take(&mut first.more);
+                let placed = [first].into_iter().chain(further).map(|fault| {
+                    // A text that is no TOML has no keys.
+                    let is_of_key = fault.what.starts_with('`');
+                    let what =
+                        if is_of_key { fault.what } else { format!("`{QUEUES}.{name}`: {}", fault.what) };
+                    ConfigError { place: Some(origin.clone()), excerpt: None, what, ..fault }
+                });
+                let error = ConfigError::all(placed).expect_err("there is one");
+                Err(match error.hint {
+                    Some(_) => error,
+                    None => error.hint(INLINE_TABLE),
+                })
+            }
+        }
+    }
+
     /// An error at a place in the file.
     pub(super) fn error(&self, span: Option<Range<usize>>, what: String) -> ConfigError {
         let Some(span) = span else {
             return ConfigError::at(self.origin_at(0), what);
         };
         let mut error = ConfigError::at(self.origin_at(span.start), what);
-        error.excerpt = Some(excerpt(&self.text, span));
+        error.excerpt = Some(excerpt(&self.text, span).into());
         error
     }
 
@@ -122,8 +203,8 @@ impl File {
         found
     }
 
-    /// The dotted path of the key that stands here, or whose value does.
-    fn key_at(&self, at: usize) -> Option<String> {
+    /// The path of the key that stands here, or whose value does.
+    fn path_at(&self, at: usize) -> Option<Vec<String>> {
         let root = DeTable::parse(&self.text).ok()?;
         let (mut table, mut path) = (root.get_ref(), Vec::new());
         while let Some((key, value)) =
@@ -135,7 +216,7 @@ impl File {
                 _ => break,
             }
         }
-        (!path.is_empty()).then(|| path.join("."))
+        (!path.is_empty()).then_some(path)
     }
 
     fn origin_at(&self, at: usize) -> Origin {
@@ -146,6 +227,61 @@ impl File {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
+    }
+}
+
+/// Whether the value of a key may be in an error: that of a setting which holds no secret. What stands under a key that nobody knows may be one.
+fn is_open(path: &[String]) -> bool {
+    let path = match path {
+        [first, _, rest @ ..] if first == ENVIRONMENTS => rest,
+        [first, rest @ ..] if !SECTIONS.contains(&&**first) => rest,
+        path => path,
+    };
+    let is_open =
+        |key: &&Key| !["engine.", "access.", "telemetry."].iter().any(|may| key.path.starts_with(may));
+    let key = path.join(".");
+    path.first().is_some_and(|section| section == QUEUES)
+        || KEYS.iter().filter(is_open).any(|known| known.path == key)
+}
+
+/// Whether a value is nobody's secret: a number, a switch, a duration or a size, and no other text.
+fn is_plain(value: &str) -> bool {
+    let Some(text) = value.strip_prefix('"') else { return true };
+    let text = text.trim_end_matches('"');
+    let is_switch = ["true", "false", "yes", "no", "on", "off"].contains(&&*text.to_lowercase());
+    is_switch || Millis::read(text).is_ok() || ByteSize::read(text).is_ok()
+}
+
+/// The milliseconds of a duration that is written as a text.
+fn ms(value: &str) -> Option<u64> {
+    let text = value.strip_prefix('"')?.strip_suffix('"')?;
+    Millis::read(text).ok().map(|Millis(ms)| ms)
+}
+
+/// The field of a message that it is none of those that there are, and these.
+fn unknown_field(why: &str) -> Option<(&str, Vec<&str>)> {
+    let (field, known) = why.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    Some((field, known.split('`').skip(1).step_by(2).collect()))
+}
+
+/// The key that was probably meant by one that is not there: another spelling, one without its unit, or a slip.
+pub(super) fn meant<'k>(field: &str, known: &[&'k str]) -> Option<&'k str> {
+    let plain = field.to_lowercase().replace('-', "_");
+    let plain = plain.strip_prefix("x_").unwrap_or(&plain);
+    let of = |unit: &str| known.iter().copied().find(|key| key.strip_suffix(unit) == Some(plain));
+    let exact = ["", "_ms", "_bytes"].into_iter().find_map(of);
+    let without_unit = || {
+        let near = nearest(plain, known.iter().filter_map(|key| key.strip_suffix("_ms")));
+        known.iter().copied().find(|key| key.strip_suffix("_ms") == near && near.is_some())
+    };
+    exact.or_else(|| nearest(plain, known.iter().copied())).or_else(without_unit)
+}
+
+/// A hint at a key, with the number for it where the value that was given is a duration.
+pub(super) fn did_you_mean_key(key: &str, value: Option<&str>) -> String {
+    match value.filter(|_| key.ends_with("_ms")).and_then(ms) {
+        Some(ms) => format!("did you mean `{key}`? It counts milliseconds: {ms}"),
+        None => format!("did you mean `{key}`?"),
     }
 }
 
@@ -180,6 +316,63 @@ fn layers(text: &str) -> Result<Layers, toml::de::Error> {
     }
     let base = Layer::deserialize(Strict(Deserializer::from(Spanned::new(span, sections))))?;
     Ok(Layers { base, environments })
+}
+
+/// What is wrong with each key of each section by itself, where the text is TOML: one that is wrong hides no other.
+fn faults(text: &str) -> Vec<toml::de::Error> {
+    let Ok(root) = DeTable::parse(text) else { return Vec::new() };
+    let mut faults = Vec::new();
+    for (section, value) in root.into_inner() {
+        if section.get_ref() == ENVIRONMENTS {
+            let environments = table(value).into_iter().map(|(_, value)| value);
+            environments.for_each(|value| faults.extend(faults_of_environment(value)));
+        } else if SECTIONS.contains(&section.get_ref().as_ref()) {
+            faults.extend(faults_of_section(&section, value));
+        } else {
+            faults.extend(faults_of_environment(value));
+        }
+    }
+    faults
+}
+
+fn faults_of_environment(value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+    table(value).into_iter().flat_map(|(section, value)| faults_of_section(&section, value)).collect()
+}
+
+fn faults_of_section(section: &Spanned<DeString<'_>>, value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+    let span = value.span();
+    let of = |key, value| {
+        let document = DeTable::from_iter([(section.clone(), within(&span, key, value))]);
+        Layer::deserialize(Strict(Deserializer::from(Spanned::new(span.clone(), document)))).err()
+    };
+    let entries = table(value).into_iter();
+    entries
+        .flat_map(|(key, value)| match value.get_ref().is_table() && section.get_ref() == QUEUES {
+            // Each setting of a queue, too.
+            true => {
+                let span = value.span();
+                let settings = table(value).into_iter();
+                settings.filter_map(|(name, value)| of(key.clone(), within(&span, name, value))).collect()
+            }
+            false => Vec::from_iter(of(key, value)),
+        })
+        .collect()
+}
+
+/// A table with one entry, in place of the one that stands there.
+fn within<'t>(
+    span: &Range<usize>,
+    key: Spanned<DeString<'t>>,
+    value: Spanned<DeValue<'t>>,
+) -> Spanned<DeValue<'t>> {
+    Spanned::new(span.clone(), DeValue::Table(DeTable::from_iter([(key, value)])))
+}
+
+fn table(value: Spanned<DeValue<'_>>) -> DeTable<'_> {
+    match value.into_inner() {
+        DeValue::Table(table) => table,
+        _ => DeTable::new(),
+    }
 }
 
 /// Whether something inside a value stands here. The span of a table is only that of its header.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use overtake_routes::nearest::nearest;
 
-use super::file::{ENVIRONMENTS, Environment, File};
+use super::file::{ENVIRONMENTS, Environment, File, did_you_mean_key, meant};
 use super::keys::KEYS;
-use super::{Around, Config, ConfigError, Origin, check, otlp, queues};
+use super::{Around, Config, ConfigError, Key, Origin, check, otlp};
 
 /// The file that is read when none is named, if it is there.
 pub const DEFAULT_FILE: &str = "/etc/overtake/overtake.toml";
@@ -31,7 +31,8 @@ pub struct Flag {
 /// and without that one in `$CONFIGURATION_DIRECTORY`, or [`DEFAULT_FILE`], is read if it is there.
 ///
 /// # Errors
-/// The first fault, with its place.
+/// All faults of the file or, if it can be read, all faults of variables and flags or, if these can be read, all of the settings; each with
+/// its place.
 pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Config, ConfigError> {
     let mut config = Config::default();
     config.store.data_dir = around.data_dir();
@@ -61,21 +62,22 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
             None => None,
         },
     };
+    let mut faults = Vec::new();
     for (name, path) in otlp::VARIABLES {
         if let Some(value) = around.variable(name) {
             let origin = Origin::Variable(name.to_owned());
             let set = config.set(path, value, origin.clone()).expect("the table names settings");
-            set.map_err(|why| ConfigError::at(origin, format!("`{path}`: {why}")))?;
+            faults.extend(set.err().map(|why| ConfigError::at(origin, format!("`{path}`: {why}"))));
         }
     }
     for (name, value) in &around.variables {
         if let Some(path) = name.strip_prefix(VARIABLE_PREFIX) {
-            set_variable(&mut config, name, path, value)?;
+            faults.extend(set_variable(&mut config, name, path, value).err());
         }
     }
-    for flag in flags {
-        set_flag(&mut config, flag)?;
-    }
+    config.warnings.extend(around.variables.iter().filter_map(|(name, _)| warning_of(name)));
+    faults.extend(flags.iter().filter_map(|flag| set_flag(&mut config, flag).err()));
+    ConfigError::all(faults)?;
     config.queues.sort_by(|a, b| a.name.cmp(&b.name));
     config.endpoints.sort_by(|a, b| a.name.cmp(&b.name));
     config.sources.sort_by(|a, b| a.name.cmp(&b.name));
@@ -117,8 +119,21 @@ fn set_variable(config: &mut Config, name: &str, path: &str, value: &str) -> Res
     match config.set(&path, value, origin.clone()) {
         Some(Ok(())) => Ok(()),
         Some(Err(why)) => Err(ConfigError::at(origin, format!("`{path}`: {why}"))),
-        None => Err(ConfigError::at(origin, format!("there is no setting `{path}`")).hint(known_like(&path))),
+        None => {
+            let known: Vec<_> = KEYS.iter().map(|key| key.path).collect();
+            let near = meant(&path, &known).and_then(|near| KEYS.iter().find(|key| key.path == near));
+            let near = near.map(|key| did_you_mean_key(&key.variable(), None) + " ").unwrap_or_default();
+            let error = ConfigError::at(origin, format!("there is no setting `{path}`"));
+            Err(error.hint(format!("{near}{}", known_like(&path))))
+        }
     }
+}
+
+/// The warning of a variable that sets nothing, since it has one underscore where the variable of a setting has two.
+fn warning_of(name: &str) -> Option<String> {
+    let variables = KEYS.iter().map(Key::variable);
+    let meant = variables.into_iter().find(|variable| variable.replace("__", "_") == name)?;
+    Some(format!("environment {name}: it sets nothing; did you mean {meant}?"))
 }
 
 fn set_flag(config: &mut Config, flag: &Flag) -> Result<(), ConfigError> {
@@ -136,12 +151,9 @@ fn set_flag(config: &mut Config, flag: &Flag) -> Result<(), ConfigError> {
 }
 
 fn set_queue(config: &mut Config, name: &str, text: &str, origin: Origin) -> Result<(), ConfigError> {
-    let settings = queues::read_inline(text).map_err(|why| {
-        ConfigError::at(origin.clone(), format!("`queues.{name}`: {why}"))
-            .hint("give the settings as an inline table: { scheme = \"signed\", max_active = 10 }")
-    })?;
-    config.queues.retain(|queue| queue.name != name);
-    config.queues.push(super::ConfiguredQueue { name: name.to_owned(), settings, origin });
+    let queue = File::queue(name, text, origin)?;
+    config.queues.retain(|other| other.name != name);
+    config.queues.push(queue);
     Ok(())
 }
 
@@ -153,8 +165,8 @@ fn known_like(path: &str) -> String {
     let mut sections: Vec<_> = KEYS.iter().filter_map(|key| key.path.split('.').next()).collect();
     sections.dedup();
     if same.is_empty() {
-        format!("the sections are {} and queues; write OVERTAKE__SECTION__KEY", sections.join(", "))
+        format!("The sections are {} and queues; write OVERTAKE__SECTION__KEY", sections.join(", "))
     } else {
-        format!("in [{section}] there are {}", same.join(", "))
+        format!("In [{section}] there are {}", same.join(", "))
     }
 }

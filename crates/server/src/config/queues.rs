@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use overtake_lane::Settings;
-use overtake_redact::{Strict, reason};
-use serde::Deserialize;
 
 use super::Origin;
 
@@ -23,20 +21,4 @@ pub struct ConfiguredQueue {
     pub settings: Settings,
     /// Where it is declared.
     pub origin: Origin,
-}
-
-/// Reads the settings of a queue from one word: a TOML inline table, or nothing for the defaults.
-pub(super) fn read_inline(text: &str) -> Result<Settings, String> {
-    #[derive(Deserialize)]
-    struct Document {
-        settings: Settings,
-    }
-    if text.trim().is_empty() {
-        return Ok(Settings::default());
-    }
-    let text = format!("settings = {text}");
-    toml::Deserializer::parse(&text)
-        .and_then(|toml| Document::deserialize(Strict(toml)))
-        .map(|document| document.settings)
-        .map_err(|error| reason(error.message()))
 }

@@ -93,22 +93,22 @@ fn what_keeps_messages_nowhere_is_refused() {
     file(
         "[engine]\nkind = \"cluster\"\n",
         expect![[r#"
-        overtake.toml:2:1: `engine.kind`: `nodes` names no server: say where one is, as redis://HOST:6379
-        hint: name them in engine.nodes (--engine-nodes 10.0.0.1:6379,10.0.0.2:6379)
-    "#]],
+            overtake.toml:2:1: `engine.kind` is `cluster`: `nodes` names no server: say where one is, as redis://HOST:6379
+            hint: name them in engine.nodes (--engine-nodes 10.0.0.1:6379,10.0.0.2:6379)
+        "#]],
     );
     file(
         "[engine]\nnodes = [\"a:1\"]\n",
         expect![[r#"
-        overtake.toml:2:1: `engine.nodes`: messages are kept in the embedded store
-        hint: say engine.kind = "cluster" (--engine cluster), or "redis" for one server, or leave the nodes out
-    "#]],
+            overtake.toml:2:1: `engine.nodes` is `["redis://a:1"]`: messages are kept in the embedded store
+            hint: say engine.kind = "cluster" (--engine cluster), or "redis" for one server, or leave the nodes out
+        "#]],
     );
     file(
         "[engine]\nkind = \"redis\"\nnodes = [\"a:1\", \"b:2\"]\n",
         expect![[r#"
-        overtake.toml:3:1: `engine.nodes`: with kind = "redis" `nodes` names one server; several that share the work are kind = "cluster"
-    "#]],
+            overtake.toml:3:1: `engine.nodes` is `["redis://a:1", "redis://b:2"]`: with kind = "redis" `nodes` names one server; several that share the work are kind = "cluster"
+        "#]],
     );
     file(
         "[engine]\nkind = \"cluster\"\nnodes = \"a:1\"\n",
@@ -121,8 +121,8 @@ fn what_keeps_messages_nowhere_is_refused() {
     file(
         "[engine]\nkind = \"cluster\"\nnodes = [\"a:1\"]\nusername = \"broker\"\n",
         expect![[r#"
-        overtake.toml:3:1: `engine.nodes`: a user is known by its password: say it in `password`
-    "#]],
+            overtake.toml:3:1: `engine.nodes` is `["redis://a:1"]`: a user is known by its password: say it in `password`
+        "#]],
     );
     flag(
         "engine",
@@ -149,16 +149,16 @@ fn what_keeps_messages_nowhere_is_refused() {
         "engine-sweep-ms",
         "0",
         expect![[r#"
-        flag --engine-sweep-ms: `engine.sweep_ms`: must be 1 or more
-    "#]],
+            flag --engine-sweep-ms: `engine.sweep_ms` is `0`: it must be 1 or more
+        "#]],
     );
     let huge = [("engine", "redis"), ("engine-nodes", "a:1"), ("max-message-bytes", "300MiB")];
     check(
         &Said { flags: &huge, ..Said::default() },
         expect![[r#"
-        flag --max-message-bytes: `limits.max_message_bytes`: must be at most 268435456, which servers take
-        hint: send large bodies another way
-    "#]],
+            flag --max-message-bytes: `limits.max_message_bytes` is `300MiB`: it must be at most 268435456, which servers take
+            hint: send large bodies another way
+        "#]],
     );
 }
 

@@ -58,19 +58,19 @@ fn lanes_whose_names_would_be_mixed_up_are_refused_with_their_place() {
     file(
         "[server.priority_lanes]\nbackfill_suffix = \"dlq\"",
         expect![[r#"
-            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: `dlq` is what dead letters are called: name another
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix` is `dlq`: `dlq` is what dead letters are called: name another
         "#]],
     );
     file(
         "[server.priority_lanes]\nbackfill_suffix = \" \"",
         expect![[r#"
-            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: ` ` is blank: the streams of both lanes would have one name
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix` is ` `: ` ` is blank: the streams of both lanes would have one name
         "#]],
     );
     file(
         "[server.priority_lanes]\nbackfill_suffix = \"a:b\"",
         expect![[r#"
-            overtake.toml:2:1: `server.priority_lanes.backfill_suffix`: `a:b` has a colon, which stands between the parts of a stream's name
+            overtake.toml:2:1: `server.priority_lanes.backfill_suffix` is `a:b`: `a:b` has a colon, which stands between the parts of a stream's name
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn a_threshold_is_a_whole_number() {
     file(
         "[server.priority_lanes]\nthreshold = 0.5",
         expect![[r#"
-            overtake.toml:2:13: `server.priority_lanes.threshold`: expected a whole number, found a decimal number
+            overtake.toml:2:13: `server.priority_lanes.threshold` is `0.5`: expected a whole number, found a decimal number
               2 | threshold = …
                 |             ^
         "#]],
@@ -111,6 +111,7 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             overtake.toml:2:1: `server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
               2 | enable = …
                 | ^^^^^^
+            hint: did you mean `enabled`?
         "#]],
     );
     check(
@@ -119,6 +120,7 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
             overtake.toml:2:1: `env.staging.server.priority_lanes.enable`: unknown field `enable`, expected one of `enabled`, `threshold`, `backfill_suffix`
               2 | enable = …
                 | ^^^^^^
+            hint: did you mean `enabled`?
         "#]],
     );
     file(
@@ -218,9 +220,10 @@ fn a_table_that_is_no_section_is_an_environment_of_the_old_form_only_where_it_ca
     file(
         "[env.production.lgo]\nlevel = \"info\"\n",
         expect![[r#"
-        overtake.toml:1:17: `env.production.lgo`: unknown field `lgo`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
-          1 | [env.production.lgo]
-            |                 ^^^
-    "#]],
+            overtake.toml:1:17: `env.production.lgo`: unknown field `lgo`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+              1 | [env.production.lgo]
+                |                 ^^^
+            hint: did you mean `log`?
+        "#]],
     );
 }

@@ -46,6 +46,7 @@ fn without_dir(mut error: ConfigError, dir: &Path) -> ConfigError {
     {
         *path = name.to_owned();
     }
+    error.more = error.more.into_iter().map(|fault| without_dir(fault, dir)).collect();
     error
 }
 
@@ -80,6 +81,7 @@ fn a_file_is_refused_with_its_line_and_column() {
             overtake.toml:2:1: `http.listn`: unknown field `listn`, expected one of `listen`, `tls_listen`, `max_request_bytes`, `hosts`, `max_connections`, `header_timeout_ms`
               2 | listn = …
                 | ^^^^^
+            hint: did you mean `listen`?
         "#]],
     );
     file(
@@ -94,7 +96,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nlisten = 15672\n",
         expect![[r#"
-            overtake.toml:2:10: `http.listen`: expected an address such as "127.0.0.1:15672", found a whole number
+            overtake.toml:2:10: `http.listen` is `15672`: expected an address such as "127.0.0.1:15672", found a whole number
               2 | listen = …
                 |          ^
         "#]],
@@ -118,7 +120,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nmax_connections = -1\n",
         expect![[r#"
-            overtake.toml:2:19: `http.max_connections`: expected a whole number, found a negative number
+            overtake.toml:2:19: `http.max_connections` is `-1`: expected a whole number, found a negative number
               2 | max_connections = …
                 |                   ^
         "#]],
@@ -126,16 +128,16 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nmax_request_bytes = \"1MiB\"\n",
         expect![[r#"
-        overtake.toml:2:1: `http.max_request_bytes`: must be at least limits.max_message_bytes, which is 16777216
-        hint: leave room for base64, too: 4/3 of the largest message and a little
-    "#]],
+            overtake.toml:2:1: `http.max_request_bytes` is `1MiB`: it must be at least limits.max_message_bytes, which is 16777216
+            hint: leave room for base64, too: 4/3 of the largest message and a little
+        "#]],
     );
     file(
         "[store]\ndisk_low_bytes = \"1GiB\"\ndisk_high_bytes = \"512MiB\"\n",
         expect![[r#"
-        overtake.toml:3:1: `store.disk_high_bytes`: must be at least store.disk_low_bytes, which is 1073741824
-        hint: publishes are refused below the low one, and taken again above the high one
-    "#]],
+            overtake.toml:3:1: `store.disk_high_bytes` is `512MiB`: it must be at least store.disk_low_bytes, which is 1073741824
+            hint: publishes are refused below the low one, and taken again above the high one
+        "#]],
     );
     file(
         "[store]\ndisk_low_bytes = \"5%\"\n",
@@ -160,8 +162,8 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[http]\nmax_connections = 0\n",
         expect![[r#"
-        overtake.toml:2:1: `http.max_connections`: must be 1 or more
-    "#]],
+            overtake.toml:2:1: `http.max_connections` is `0`: it must be 1 or more
+        "#]],
     );
     file(
         "[http]\nlisten = \"0.0.0.0:15672\"\n",
@@ -180,7 +182,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[store]\nsegment_bytes = -1\n",
         expect![[r#"
-            overtake.toml:2:17: `store.segment_bytes`: expected a number of bytes such as 67108864 or "64MiB", found a negative number
+            overtake.toml:2:17: `store.segment_bytes` is `-1`: expected a number of bytes such as 67108864 or "64MiB", found a negative number
               2 | segment_bytes = …
                 |                 ^
         "#]],
@@ -188,7 +190,7 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[store]\nsegment_bytes = 1.5\n",
         expect![[r#"
-            overtake.toml:2:17: `store.segment_bytes`: expected a number of bytes such as 67108864 or "64MiB", found a decimal number
+            overtake.toml:2:17: `store.segment_bytes` is `1.5`: expected a number of bytes such as 67108864 or "64MiB", found a decimal number
               2 | segment_bytes = …
                 |                 ^
         "#]],
@@ -204,20 +206,20 @@ fn a_file_is_refused_with_its_line_and_column() {
     file(
         "[store]\ndata_dir = \"\"\n",
         expect![[r#"
-        overtake.toml:2:1: `store.data_dir`: must name a directory
-    "#]],
+            overtake.toml:2:1: `store.data_dir` is empty: it must name a directory
+        "#]],
     );
     file(
         "[limits]\nmax_message_bytes = 0\n",
         expect![[r#"
-        overtake.toml:2:1: `limits.max_message_bytes`: must be 1 or more
-    "#]],
+            overtake.toml:2:1: `limits.max_message_bytes` is `0`: it must be 1 or more
+        "#]],
     );
     file(
         "[limits]\ndefault_ttl_ms = \"9999d\"\n",
         expect![[r#"
-        overtake.toml:2:1: `limits.default_ttl_ms`: must be at most ten years
-    "#]],
+            overtake.toml:2:1: `limits.default_ttl_ms` is `863913600000`: it must be at most ten years
+        "#]],
     );
     file(
         "[log]\nlevel = \"loud\"\n",
@@ -253,6 +255,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
             overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
               3 | max_activ = …
                 | ^^^^^^^^^
+            hint: did you mean `max_active`?
         "#]],
     );
     file("[queues.orders]\nmax_bytes = \"10MiB\"\nhistory = \"past\"\n", expect!["fine\n"]);
@@ -261,6 +264,9 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
         expect![[r#"
             overtake.toml:2:1: `queues.a.history`: the `history` of the queue is the queue itself, or leads back to it
               2 | history = …
+                | ^^^^^^^
+            overtake.toml:4:1: `queues.b.history`: the `history` of the queue is the queue itself, or leads back to it
+              4 | history = …
                 | ^^^^^^^
             hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
         "#]],
@@ -276,7 +282,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders]\nmax_active = 10\nmax_unacked = 0\n",
         expect![[r#"
-            overtake.toml:3:1: `queues.orders.max_unacked` must be 1 to 1000000
+            overtake.toml:3:1: `queues.orders.max_unacked` is `0`: it must be 1 to 1000000
               3 | max_unacked = …
                 | ^^^^^^^^^^^
         "#]],
@@ -284,7 +290,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders.backoff]\ninitial_ms = 1\nmultiplier = 0\n",
         expect![[r#"
-            overtake.toml:3:1: `queues.orders.backoff.multiplier` must be 1 to 1000
+            overtake.toml:3:1: `queues.orders.backoff.multiplier` is `0`: it must be 1 to 1000
               3 | multiplier = …
                 | ^^^^^^^^^^
         "#]],
@@ -322,13 +328,136 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
 }
 
 #[test]
+fn all_faults_are_named_at_once() {
+    file(
+        "[http]\nlisten = 1\n[queues.a]\nscheme = \"five\"\n[queues.b]\nmax_active = 3\n[queues.c]\nmax_activ = 1\npaused = 5\n[env.production.queues.d]\nmax_active = -1\n",
+        expect![[r#"
+            overtake.toml:2:10: `http.listen` is `1`: expected an address such as "127.0.0.1:15672", found a whole number
+              2 | listen = …
+                |          ^
+            overtake.toml:4:10: `queues.a.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
+              4 | scheme = …
+                |          ^
+            overtake.toml:8:1: `queues.c.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+              8 | max_activ = …
+                | ^^^^^^^^^
+            overtake.toml:9:10: `queues.c.paused` is `5`: expected true or false, found a whole number
+              9 | paused = …
+                |          ^
+            overtake.toml:11:14: `env.production.queues.d.max_active` is `-1`: expected a whole number from 0 to 4294967295, found one outside of that range
+              11 | max_active = …
+                 |              ^
+            hint: did you mean `max_active`?
+        "#]],
+    );
+    file(
+        "[http]\nmax_connections = 0\n[queues.a]\nmax_unacked = 0\n[queues.b]\n[queues.c]\nhistory = \"c\"\n",
+        expect![[r#"
+            overtake.toml:2:1: `http.max_connections` is `0`: it must be 1 or more
+            overtake.toml:4:1: `queues.a.max_unacked` is `0`: it must be 1 to 1000000
+              4 | max_unacked = …
+                | ^^^^^^^^^^^
+            overtake.toml:7:1: `queues.c.history`: the `history` of the queue is the queue itself, or leads back to it
+              7 | history = …
+                | ^^^^^^^
+            hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
+        "#]],
+    );
+    let variables = [("OVERTAKE__LOG__LEVEL", "loud"), ("OVERTAKE__QUEUES__a", "{ scheme = \"five\" }")];
+    let said = Said { variables: &variables, flags: &[("http", "here")], ..Said::default() };
+    check(
+        &said,
+        expect![[r#"
+            environment OVERTAKE__LOG__LEVEL: `log.level`: `loud` is no log level: use error, warn, info, debug or trace, or such as info,overtake_engine=debug
+            environment OVERTAKE__QUEUES__a: `queues.a.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
+            flag --http: `here` is no address with a port: use one such as 127.0.0.1:15672 or [::1]:0
+            hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_that_is_nearly_another_is_answered_with_that_one() {
+    let hint = |said: &Said<'_>| said.load().expect_err("a fault").hint.unwrap_or_default();
+    for (text, expect) in [
+        ("[queues.a]\nttl = \"5s\"\n", "did you mean `ttl_ms`? It counts milliseconds: 5000"),
+        ("[queues.a]\nttl = true\n", "did you mean `ttl_ms`?"),
+        ("[queues.a]\nttl_ms = \"5s\"\n", "`ttl_ms` counts milliseconds: 5000"),
+        (
+            "[queues.a]\nvisibility_timout = \"1m\"\n",
+            "did you mean `visibility_timeout_ms`? It counts milliseconds: 60000",
+        ),
+        (
+            "[queues.a]\nbackoff = { initial = \"1s\" }\n",
+            "did you mean `initial_ms`? It counts milliseconds: 1000",
+        ),
+        ("[queues.a]\nmax-activ = 3\n", "did you mean `max_active`?"),
+        ("[queues.a]\nx-max-length = 3\n", "did you mean `max_length`?"),
+        (
+            "[http]\nheader_timeout = \"5s\"\n",
+            "did you mean `header_timeout_ms`? It counts milliseconds: 5000",
+        ),
+        ("[limits]\nmax_message = 3\n", "did you mean `max_message_bytes`?"),
+        ("[env.production.queues.a]\nttl = \"5s\"\n", "did you mean `ttl_ms`? It counts milliseconds: 5000"),
+    ] {
+        assert_eq!(hint(&Said { file: Some(text), ..Said::default() }), expect, "{text}");
+    }
+    let inline = [("queue", "a={ ttl = \"5s\" }")];
+    let inline = hint(&Said { flags: &inline, ..Said::default() });
+    assert_eq!(inline, "did you mean `ttl_ms`? It counts milliseconds: 5000");
+    for (name, expect) in [
+        ("OVERTAKE__HTTP__LISTN", "did you mean `OVERTAKE__HTTP__LISTEN`? In [http]"),
+        ("OVERTAKE__SERVER__DRAIN_TIMEOUT", "did you mean `OVERTAKE__SERVER__DRAIN_TIMEOUT_MS`? In [server]"),
+    ] {
+        let said = hint(&Said { variables: &[(name, "5s")], ..Said::default() });
+        assert!(said.starts_with(expect), "{said}");
+    }
+    // Of what others put into the environment nothing is said.
+    let single = [("OVERTAKE_HTTP_LISTEN", "127.0.0.1:0"), ("OVERTAKE_SERVICE_HOST", "a")];
+    let config = Said { variables: &single, ..Said::default() }.load().expect("it is fine");
+    let warning = "environment OVERTAKE_HTTP_LISTEN: it sets nothing; did you mean OVERTAKE__HTTP__LISTEN?";
+    assert_eq!(config.warnings, [warning]);
+}
+
+/// A secret may stand under a key that nobody knows, and in a setting that names servers.
+#[test]
+fn a_value_is_named_unless_it_may_be_a_secret() {
+    for (text, what) in [
+        ("[http]\nmax_connections = -1\n", "`http.max_connections` is `-1`: expected"),
+        ("[http]\nmax_connections = 0\n", "`http.max_connections` is `0`: it must be 1 or more"),
+        ("[queues.a]\npaused = \"no\"\n", "`queues.a.paused` is `no`: expected true or false"),
+        ("[queues.a]\nttl_ms = \"5s\"\n", "`queues.a.ttl_ms` is `5s`: expected a whole number"),
+        ("[queues.a]\npaused = \"4711x\"\n", "`queues.a.paused`: expected true or false"),
+        ("[queues.a]\nmax_unacked = 0\n", "`queues.a.max_unacked` is `0`: it must be 1 to 1000000"),
+        ("[env.x.http]\nlisten = 15672\n", "`env.x.http.listen` is `15672`: expected an address"),
+        ("[engine]\npassword = 4711\n", "`engine.password`: "),
+        ("[engine]\nnodes = 4711\n", "`engine.nodes`: "),
+        ("[http]\npassword = 4711\n", "`http.password`: unknown field"),
+    ] {
+        let error = Said { file: Some(text), ..Said::default() }.load().expect_err(text);
+        assert!(error.what.starts_with(what), "{text}: {error}");
+        assert!(!error.to_string().contains("4711"), "{error}");
+    }
+    let queue = [("OVERTAKE__QUEUES__a", "{ max_active = -1, paused = 3 }")];
+    let error = Said { variables: &queue, ..Said::default() }.load().expect_err("two faults").to_string();
+    assert!(
+        error.contains("OVERTAKE__QUEUES__a: `queues.a.max_active` is `-1`: expected a whole"),
+        "{error}"
+    );
+    assert!(
+        error.contains("OVERTAKE__QUEUES__a: `queues.a.paused` is `3`: expected true or false"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_variable_is_refused_with_its_name() {
     variable(
         "OVERTAKE__HTTP__LISTN",
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__HTTP__LISTN: there is no setting `http.listn`
-            hint: in [http] there are http.listen, http.tls_listen, http.max_request_bytes, http.hosts, http.max_connections, http.header_timeout_ms
+            hint: did you mean `OVERTAKE__HTTP__LISTEN`? In [http] there are http.listen, http.tls_listen, http.max_request_bytes, http.hosts, http.max_connections, http.header_timeout_ms
         "#]],
     );
     variable(
@@ -336,16 +465,16 @@ fn a_variable_is_refused_with_its_name() {
         "127.0.0.1:0",
         expect![[r#"
             environment OVERTAKE__GRPC__LISTEN: there is no setting `grpc.listen`
-            hint: the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
+            hint: The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server and queues; write OVERTAKE__SECTION__KEY
         "#]],
     );
     variable(
         "OVERTAKE__ACCESS__ADMIN_USER",
         "ann",
         expect![[r#"
-        environment OVERTAKE__ACCESS__ADMIN_USER: `access.admin_user`: access.admin_password_file is not set
-        hint: name a file with the password (--admin-password-file); it is never given on the command line
-    "#]],
+            environment OVERTAKE__ACCESS__ADMIN_USER: `access.admin_user` is `ann`: access.admin_password_file is not set
+            hint: name a file with the password (--admin-password-file); it is never given on the command line
+        "#]],
     );
     variable(
         "OVERTAKE__HTTP__LISTEN",
@@ -372,16 +501,16 @@ fn a_variable_is_refused_with_its_name() {
         "OVERTAKE__QUEUES__orders",
         "{ scheme = \"signed\"",
         expect![[r#"
-        environment OVERTAKE__QUEUES__orders: `queues.orders`: unclosed inline table, expected `}`
-        hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
-    "#]],
+            environment OVERTAKE__QUEUES__orders: `queues.orders`: unclosed inline table, expected `}`
+            hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+        "#]],
     );
     variable(
         "OVERTAKE__QUEUES__orders",
         "{ max_unacked = 0 }",
         expect![[r#"
-        environment OVERTAKE__QUEUES__orders: `queues.orders.max_unacked` must be 1 to 1000000
-    "#]],
+            environment OVERTAKE__QUEUES__orders: `queues.orders.max_unacked` is `0`: it must be 1 to 1000000
+        "#]],
     );
     variable(
         "OVERTAKE_CONFIG",
@@ -427,8 +556,8 @@ fn a_flag_is_refused_with_its_name() {
         "queue",
         "orders={ max_activ = 1 }",
         expect![[r#"
-            flag --queue: `queues.orders`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
-            hint: give the settings as an inline table: { scheme = "signed", max_active = 10 }
+            flag --queue: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            hint: did you mean `max_active`?
         "#]],
     );
     flag(
@@ -663,7 +792,7 @@ fn what_pushing_is_told_wrong_is_refused() {
         environment OTEL_EXPORTER_OTLP_ENDPOINT: `telemetry.otlp_endpoint`: an address holds no password: give it as a header, in otlp_headers, or off
         environment OTEL_EXPORTER_OTLP_HEADERS: `telemetry.otlp_headers`: part 1 is not NAME=VALUE: use such as a=1,b=2
         environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: `soon` is no duration: use milliseconds, or a unit as in 250ms, 30s, 5m, 1h30m, 7d
-        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms`: must be 1 or more
+        environment OTEL_METRIC_EXPORT_INTERVAL: `telemetry.otlp_interval_ms` is `0`: it must be 1 or more
         environment OTEL_RESOURCE_ATTRIBUTES: `telemetry.resource_attributes`: part 1 is not NAME=VALUE: use such as a=1,b=2"#]]
     .assert_eq(&said.join("\n"));
 }

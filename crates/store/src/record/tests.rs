@@ -89,8 +89,8 @@ fn attempts() -> impl Strategy<Value = Arc<Attempts>> {
     let one = (endings(), time(), any::<u64>(), report()).prop_map(|(ending, started, finished, report)| {
         Attempt { ending, started: started.some(), finished: Time(finished), report }
     });
-    prop::collection::vec(one, 1..=ATTEMPTS_MAX)
-        .prop_map(|list| Arc::new(Attempts::new(list).expect("few and short")))
+    (prop::collection::vec(one, 1..=ATTEMPTS_MAX), any::<u32>())
+        .prop_map(|(kept, forgotten)| Arc::new(Attempts::new(kept, forgotten).expect("few and short")))
 }
 
 fn record() -> impl Strategy<Value = Arc<Record>> {

@@ -167,7 +167,7 @@ fn attempts() -> Arc<Attempts> {
     let last = record().attempt().expect("something was said of it");
     let first =
         Attempt { ending: Ending::Failed, started: None, finished: Time(7), report: Report::default() };
-    Arc::new(Attempts::new(vec![first, last]).expect("two"))
+    Arc::new(Attempts::new(vec![first, last], 0).expect("two"))
 }
 
 fn policy() -> Box<Policy> {

@@ -84,7 +84,11 @@ fn attempts(attempts: &Attempts) -> Value {
         let [exit_code, error, output] = said(report);
         json!([ending.word(), begun(*started), finished.0, exit_code, error, output])
     };
-    attempts.iter().map(attempt).collect()
+    let mut all: Value = attempts.iter().map(attempt).collect();
+    if let (forgotten @ 1.., Some(first)) = (attempts.forgotten(), all[0].as_array_mut()) {
+        first.push(forgotten.into());
+    }
+    all
 }
 
 fn begun(started: Option<Time>) -> Value {

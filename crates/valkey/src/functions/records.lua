@@ -36,8 +36,8 @@ end
 -- Most attempts that a message remembers, and bytes of what is said of them in all.
 local ATTEMPTS_MAX, ATTEMPTS_BYTES_MAX = 8, 65536
 
--- Remembers an attempt at the work on a message: how it ended, when it was begun (or false) and over, exit code, error, output, each or false. The oldest are forgotten where there
--- are too many.
+-- Remembers an attempt at the work on a message: how it ended, when it was begun (or false) and over, exit code, error, output, each or false. The oldest are dropped where there
+-- are too many, and the first that is kept says in its seventh field how many were, if any.
 function RECORDS.note(m, attempt)
   local function bytes(one) return #(one[5] or '') + #(one[6] or '') end
   local before, kept, room = m[ATTEMPTS] or {}, { attempt }, ATTEMPTS_BYTES_MAX - bytes(attempt)
@@ -46,6 +46,8 @@ function RECORDS.note(m, attempt)
     if room < 0 then break end
     table.insert(kept, 1, before[at])
   end
+  local dropped = (before[1] and before[1][7] or 0) + #before + 1 - #kept
+  if dropped > 0 then kept[1][7] = dropped end
   m[ATTEMPTS] = kept
 end
 

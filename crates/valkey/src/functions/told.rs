@@ -392,10 +392,15 @@ pub(super) fn read_record(part: &Part<'_>) -> Result<Record, Malformed> {
 }
 
 fn read_attempts(part: Part<'_>) -> Result<Attempts, Malformed> {
+    let mut forgotten = 0;
     let one = |part| {
-        let [ending, started, finished, exit_code, error, output] = Part(part).parts()? else {
+        // The first also says how many before it are not kept, if any.
+        let [ending, started, finished, exit_code, error, output, dropped @ ..] = Part(part).parts()? else {
             return Err(Malformed);
         };
+        if let [dropped] = dropped {
+            forgotten = Part(dropped).small()?;
+        }
         Ok(Attempt {
             ending: read_ending(&Part(ending))?,
             started: Part(started).some(Part::time)?,
@@ -404,7 +409,7 @@ fn read_attempts(part: Part<'_>) -> Result<Attempts, Malformed> {
         })
     };
     let all: Result<Vec<Attempt>, Malformed> = part.parts()?.iter().map(one).collect();
-    Attempts::new(all?).ok_or(Malformed)
+    Attempts::new(all?, forgotten).ok_or(Malformed)
 }
 
 fn read_ending(part: &Part<'_>) -> Result<Ending, Malformed> {

@@ -29,6 +29,14 @@ pub struct Fake {
 impl Fake {
     /// One that answers so.
     pub fn start(tell: impl Fn(&str, &Value) -> Told + Send + Sync + 'static) -> Self {
+        Self::start_with("", tell)
+    }
+
+    /// One that answers a request for `held` only when the sending half of its connection is closed.
+    pub fn start_with(
+        held: &'static str,
+        tell: impl Fn(&str, &Value) -> Told + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let (send, asked) = sync_channel(ASKED_MAX);
@@ -36,7 +44,7 @@ impl Fake {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (send, tell) = (send.clone(), Arc::clone(&tell));
-                std::thread::spawn(move || converse(&stream, &send, &*tell));
+                std::thread::spawn(move || converse(&stream, held, &send, &*tell));
             }
         });
         Self { url, asked }
@@ -55,7 +63,7 @@ impl Fake {
 }
 
 /// One request after the other, until there are no more or one is not answered.
-fn converse(stream: &TcpStream, send: &SyncSender<Asked>, tell: &Tell) -> Option<()> {
+fn converse(stream: &TcpStream, held: &str, send: &SyncSender<Asked>, tell: &Tell) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
     loop {
@@ -71,7 +79,11 @@ fn converse(stream: &TcpStream, send: &SyncSender<Asked>, tell: &Tell) -> Option
         reader.read_exact(&mut body).ok()?;
         let body = serde_json::from_slice(&body).ok()?;
         let told = tell(&what, &body);
+        let is_held = what == held;
         send.send((what, body)).ok()?;
+        if is_held {
+            reader.read_to_end(&mut Vec::new()).ok()?;
+        }
         let (status, body) = told?;
         let body = body.to_string();
         write!(writer, "HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
