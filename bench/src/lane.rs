@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_lane::{
-    Address, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Origin, Outcome,
-    PickerKind, Place, Publish, Pull, Receipt, Scheme, Settings, Step, Time,
+    Address, Asker, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Origin,
+    Outcome, PickerKind, Place, Publish, Pull, Receipt, RunId, Scheme, SessionId, Settings, SpillBounds,
+    Step, Time, WindowId,
 };
 
 use crate::Plan;
@@ -16,6 +17,7 @@ use crate::report::{Row, time};
 const DEPTH: usize = 1_000_000;
 /// Commands after which facts and effects are taken away, as an engine does with each batch.
 const BATCH: usize = 256;
+const PLANS: usize = 1_000;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let cycles = plan.times(1_000_000);
@@ -40,6 +42,19 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
             let what = format!("{name}, {lanes} lanes, consumer, acks by 64");
             cycle(what, &|| Bench::new(picker.clone()).consumer(lanes, 64, cycles));
         }
+    }
+    for connections in [1, 100, 5_000] {
+        let what = format!(
+            "strict, 10 lanes, {connections} connections, each with a window that its consumers share"
+        );
+        let cycles = cycles.min(100_000);
+        if plan.wants(&what) {
+            rows.push(Row::new(what, "cycles", cycles, strict().shared_windows(connections, cycles)));
+        }
+    }
+    let what = "planning what of 10,000 queues leaves memory";
+    if plan.wants(what) {
+        rows.push(Row::new(what, "plans", PLANS, strict().plans(10_000)));
     }
     let what = "strict, 10 lanes, publish from empty";
     if plan.wants(what) {
@@ -169,6 +184,50 @@ impl Bench {
                     self.publish(lanes);
                 }
                 self.ack();
+            }
+        })
+    }
+
+    /// Of each connection one consumer, whose window other queues might share.
+    fn shared_windows(mut self, connections: u64, cycles: usize) -> Duration {
+        for connection in 1..=connections {
+            let session = SessionId(connection);
+            let consume = Command::Consume(Consume {
+                window: None,
+                shared: Some(WindowId { session, number: 1 }),
+                ..Consume::new(ConsumerId(connection), Arc::clone(&self.queue))
+            });
+            let window =
+                Command::SetWindow { window: WindowId { session, number: 1 }, size: 1, joining: Vec::new() };
+            for command in [window, consume] {
+                let asker = Asker { session: Some(session), ..Asker::default() };
+                self.ask(Command::By { asker, command: Box::new(command) });
+            }
+        }
+        time(|| {
+            for _ in 0..cycles {
+                self.publish(10);
+                self.ack();
+            }
+        })
+    }
+
+    /// A message waits in each of so many queues, and many in one.
+    fn plans(mut self, queues: usize) -> Duration {
+        for queue in 1..queues {
+            self.queue = format!("q{queue}").into();
+            self.ask(Command::declare(Arc::clone(&self.queue), Box::default()));
+            self.publish(10);
+        }
+        self.queue = "q".into();
+        for _ in 0..10_000 {
+            self.publish(10);
+        }
+        let bounds = SpillBounds { keep: 10, keep_bytes: 10_000, most: 64, most_bytes: 1 << 20 };
+        time(|| {
+            for run in 1..=PLANS as u64 {
+                let (queue, _) = self.broker.plan_spill(RunId(run), bounds).expect("there is enough");
+                self.broker.unspilled(queue, RunId(run));
             }
         })
     }

@@ -32,10 +32,13 @@ pub const EXCHANGE: &str = "overtake.control";
 #[serde(deny_unknown_fields)]
 struct Order {
     queue: String,
+    #[serde(default, deserialize_with = "said")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "said")]
     filter: Option<Wanted>,
     #[serde(default)]
     all: bool,
+    #[serde(default, deserialize_with = "said")]
     priority: Option<Given>,
 }
 
@@ -54,7 +57,7 @@ struct Wanted {
     user_id: Option<String>,
 }
 
-/// Decodes a condition that may be left out, but not be `null`: one whose value was lost on its way would select more messages than were meant.
+/// Decodes a field that may be left out, but not be `null`: one whose value was lost on its way would select more messages than were meant.
 fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     match Option::deserialize(deserializer)? {
         None => Err(D::Error::custom("expected a value, found null")),

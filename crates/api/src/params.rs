@@ -123,13 +123,11 @@ impl Params {
     /// 422 for any other value.
     pub fn into_delete_only(mut self) -> Result<DeleteOnly, Problem> {
         let mut only = DeleteOnly::default();
-        for (_, value) in self.take_all(|key| (key == "if").then_some(())).iter() {
-            for word in value.split(',') {
-                match word {
-                    "empty" => only.if_empty = true,
-                    "unused" => only.if_unused = true,
-                    _ => return Err(Problem::bad_value("if", "must be `empty`, `unused` or `empty,unused`")),
-                }
+        for word in self.take_word("if")?.iter().flat_map(|value| value.split(',')) {
+            match word {
+                "empty" => only.if_empty = true,
+                "unused" => only.if_unused = true,
+                _ => return Err(Problem::bad_value("if", "must be `empty`, `unused` or `empty,unused`")),
             }
         }
         Ok(only)
@@ -225,7 +223,8 @@ impl Params {
     }
 }
 
-fn twice(name: &str, one: &str, other: &str) -> Problem {
+/// A parameter with two values: 422.
+pub fn twice(name: &str, one: &str, other: &str) -> Problem {
     Problem::bad_value(name, format!("the parameter is there twice: `{one}` and `{other}`"))
 }
 

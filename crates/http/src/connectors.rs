@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use overtake_connectors::{Connector, ConnectorView, NotConfigured, Provenance, Vault};
 use overtake_lane::{Refusal, Time};
-use overtake_redact::reason;
+use overtake_redact::{Strict, reason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,7 +70,7 @@ pub(crate) fn tested(tested: Result<Duration, String>) -> Answer {
 
 /// Reads a definition; its types are those of the configuration file. What it says in place of a secret is not repeated.
 pub(crate) fn definition<C: DeserializeOwned>(value: Value) -> Result<C, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
         let why = Vault::OF_API.phrase(&reason(&error.into_inner().to_string()));

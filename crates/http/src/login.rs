@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::Limited;
 use overtake_access::{Credentials, DEFAULT_VHOST, Desk, Identity, LoginRefused, Peer, is_of_the_page};
+use overtake_api::params::twice;
 use percent_encoding::percent_decode_str;
 
 use crate::app::App;
@@ -150,10 +151,12 @@ fn take_vhost(uri: &Uri) -> Result<Option<(Arc<str>, Uri)>, Problem> {
     let is_vhost = |pair: &&str| pair.split('=').next() == Some("vhost");
     let mut named = query.split('&').filter(is_vhost);
     let Some(pair) = named.next() else { return Ok(None) };
-    if named.next().is_some() {
-        return Err(Problem::bad_value("vhost", "the parameter is there twice"));
+    let value = |pair: &str| pair.split_once('=').map_or("", |(_, value)| value).replace('+', " ");
+    let text = value(pair);
+    if let Some(other) = named.next() {
+        let shown = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        return Err(twice("vhost", &shown(&text), &shown(&value(other))).into());
     }
-    let text = pair.split_once('=').map_or("", |(_, value)| value).replace('+', " ");
     let name = percent_decode_str(&text).decode_utf8();
     let name = name.map_err(|_| Problem::bad_value("vhost", "the parameter is not UTF-8"))?;
     let name = if name.is_empty() { DEFAULT_VHOST } else { &name };

@@ -323,7 +323,7 @@ impl Broker {
     /// Tells the other queues what this one holds of the windows it shares with them.
     pub(crate) fn tell_shares(&mut self, id: QueueId) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
-        for (window, share) in queue.roster.take_shares() {
+        for (window, share) in queue.roster.take_changed_shares() {
             let others = self.windows.tell(window, id, &share);
             self.tell_windows(window, &others);
         }

@@ -50,6 +50,8 @@ pub(crate) struct Roster {
     turn: u64,
     /// Windows that consumers here share, maybe with others elsewhere.
     shares: BTreeMap<WindowId, Share>,
+    /// Those of which the other queues have not heard as they are now.
+    changed: BTreeSet<WindowId>,
     /// Who shares which.
     sharers: BTreeSet<(WindowId, ConsumerId)>,
     /// Leases of messages that were taken from consumers, and who held them, until they are answered for.
@@ -158,6 +160,7 @@ impl Roster {
             self.sharers.insert((window, consumer));
             if let Some(share) = self.shares.get_mut(&window) {
                 share.takers += 1;
+                self.changed.insert(window);
             }
         }
         self.takers.insert(consumer, taker);
@@ -457,16 +460,20 @@ impl Roster {
         let share = self.shares.get_mut(&window).expect("a window is known while somebody shares it");
         let had_room = share.has_room(0);
         change(share);
+        self.changed.insert(window);
         if !had_room || !share.has_room(0) {
             self.relist_sharers(window);
         }
     }
 
-    /// Windows that are shared here, as they are now. Those that nobody here shares any more are forgotten.
-    pub(crate) fn take_shares(&mut self) -> Vec<(WindowId, Share)> {
-        let all = self.shares.iter().map(|(id, share)| (*id, *share)).collect();
-        self.shares.retain(|_, share| share.takers > 0);
-        all
+    /// Windows that are shared here and have changed since the last call, as they are now. Those that nobody here shares any more are forgotten.
+    pub(crate) fn take_changed_shares(&mut self) -> Vec<(WindowId, Share)> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let shares: Vec<_> = changed.filter_map(|id| Some((id, *self.shares.get(&id)?))).collect();
+        for (id, _) in shares.iter().filter(|(_, share)| share.takers == 0) {
+            self.shares.remove(id);
+        }
+        shares
     }
 
     pub(crate) fn has_shares(&self) -> bool {

@@ -215,8 +215,7 @@ pub struct Look {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BrowseOrder {
-    /// As messages will be leased: first what is leased already, by when it was leased, as far as that is known after a restart; then the ready
-    /// ones, the delayed by when they are due, and the dead letters by when they died. Those of the same time are in the order of publishing.
+    /// As messages will be leased: first what is leased already, in the order of the leases; then the ready ones, the delayed by when they are due, and the dead letters by when they died. Those of the same time are in the order of publishing.
     #[default]
     Dispatch,
     /// As they were published.

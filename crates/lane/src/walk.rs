@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bitmap::Bitmap;
 use crate::broker::Broker;
 use crate::entries::Slot;
-use crate::ids::{Place, Seq, Time, VhostId};
+use crate::ids::{Place, Seq, VhostId};
 use crate::lane::{Mark, OutOfLooks};
 use crate::message::{Message, State, Status};
 use crate::picker::Picker;
@@ -50,8 +50,8 @@ enum Stage {
     End,
 }
 
-/// Messages by their order among those that stand alike: when something happens to them or happened, then the sequence.
-type Found = BTreeSet<(Time, Seq)>;
+/// Messages by their order among those that stand alike: the number of the lease, or when something happens to them or happened; then the sequence.
+type Found = BTreeSet<(u64, Seq)>;
 
 /// What a walk through the lanes remembers between two steps. Lanes are told apart by their levels: their ranks and indices may change.
 #[derive(Debug)]
@@ -132,17 +132,17 @@ impl Queue {
     }
 }
 
-/// The key of a message among those that stand alike: what is leased by when it was leased, what is delayed by when it is due, dead letters by when
+/// The key of a message among those that stand alike: what is leased by its lease, what is delayed by when it is due, dead letters by when
 /// they died.
-fn key(queue: &Queue, slot: Slot) -> (Time, Seq) {
+fn key(queue: &Queue, slot: Slot) -> (u64, Seq) {
     let entry = &queue.entries[slot];
-    let time = match entry.message.state {
-        State::Delayed { .. } => entry.alarm(),
-        State::Dead => entry.message.death().map_or(Time(0), |death| death.at),
-        State::Leased { .. } => entry.taken().map_or(Time(0), |(_, when)| when),
-        State::Ready => Time(0),
+    let order = match entry.message.state {
+        State::Delayed { .. } => entry.alarm().0,
+        State::Dead => entry.message.death().map_or(0, |death| death.at.0),
+        State::Leased { lease, .. } => lease.0,
+        State::Ready => 0,
     };
-    (time, entry.message.seq)
+    (order, entry.message.seq)
 }
 
 impl Maker<'_> {

@@ -42,12 +42,20 @@ impl Window {
     }
 }
 
+/// The windows of a queue, by number.
+fn of_queue(all: &BTreeSet<(QueueId, WindowId)>, queue: QueueId) -> impl Iterator<Item = WindowId> + '_ {
+    let least = WindowId { session: SessionId(0), number: 0 };
+    all.range((queue, least)..).take_while(move |(other, _)| *other == queue).map(|(_, id)| *id)
+}
+
 /// All windows that are shared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows {
     all: BTreeMap<WindowId, Window>,
     /// The windows that are shared in each queue: other connections' windows are never looked through.
     of_queue: BTreeSet<(QueueId, WindowId)>,
+    /// Those of them that are shared in another queue, too. Most are not, and say nothing of other queues.
+    across: BTreeSet<(QueueId, WindowId)>,
 }
 
 impl Windows {
@@ -63,7 +71,31 @@ impl Windows {
     /// Somebody shares a window in a queue.
     pub(crate) fn join(&mut self, id: WindowId, queue: QueueId) {
         self.all.entry(id).or_default().queues.entry(queue).or_insert(0);
-        self.of_queue.insert((queue, id));
+        self.joined(id, queue);
+    }
+
+    /// A queue shares a window.
+    fn joined(&mut self, id: WindowId, queue: QueueId) {
+        if !self.of_queue.insert((queue, id)) {
+            return;
+        }
+        let queues = &self.all[&id].queues;
+        match queues.len() {
+            1 => {}
+            2 => self.across.extend(queues.keys().map(|queue| (*queue, id))),
+            _ => drop(self.across.insert((queue, id))),
+        }
+    }
+
+    /// A queue shares a window no more.
+    fn left(&mut self, id: WindowId, queue: QueueId) {
+        self.of_queue.remove(&(queue, id));
+        self.across.remove(&(queue, id));
+        let queues = self.all.get(&id).map(|window| &window.queues);
+        if let Some((last, _)) = queues.filter(|queues| queues.len() == 1).and_then(BTreeMap::first_key_value)
+        {
+            self.across.remove(&(*last, id));
+        }
     }
 
     /// The size of a window and what is held of it outside a queue.
@@ -76,7 +108,6 @@ impl Windows {
     pub(crate) fn tell(&mut self, id: WindowId, queue: QueueId, share: &Share) -> Vec<QueueId> {
         let Some(window) = self.all.get_mut(&id) else { return Vec::new() };
         let before = window.queues.insert(queue, share.here).unwrap_or(0);
-        self.of_queue.insert((queue, id));
         if share.here > before {
             window.last = Some(queue);
         }
@@ -84,20 +115,22 @@ impl Windows {
         let others = others.collect();
         if share.takers == 0 {
             window.queues.remove(&queue);
-            self.of_queue.remove(&(queue, id));
+            self.left(id, queue);
             self.forget_idle(id);
+        } else {
+            self.joined(id, queue);
         }
         others
     }
 
     /// A queue is gone. Answers each window that it shared, with the other queues there.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) -> Vec<(WindowId, Vec<QueueId>)> {
-        let shared: Vec<WindowId> = self.shared_in(queue).collect();
+        let shared: Vec<WindowId> = of_queue(&self.of_queue, queue).collect();
         let forget = |id: WindowId| {
-            self.of_queue.remove(&(queue, id));
             let window = self.all.get_mut(&id).expect("a window that is shared in a queue is there");
             window.queues.remove(&queue);
             let others = window.queues.keys().copied().collect();
+            self.left(id, queue);
             self.forget_idle(id);
             (id, others)
         };
@@ -111,6 +144,7 @@ impl Windows {
             let window = self.all.remove(&id).expect("it was just found");
             for queue in window.queues.into_keys() {
                 self.of_queue.remove(&(queue, id));
+                self.across.remove(&(queue, id));
             }
         }
     }
@@ -119,7 +153,7 @@ impl Windows {
     /// something last comes last.
     pub(crate) fn turns(&self, queue: QueueId) -> Vec<QueueId> {
         let mut turns: Vec<QueueId> = Vec::new();
-        for window in self.shared_in(queue).map(|id| &self.all[&id]) {
+        for window in of_queue(&self.across, queue).map(|id| &self.all[&id]) {
             let last = window.last.unwrap_or(QueueId(u32::MAX));
             let queues: BTreeSet<QueueId> = window.queues.keys().copied().collect();
             let after = queues.iter().filter(|other| **other > last);
@@ -132,13 +166,6 @@ impl Windows {
             turns.push(queue);
         }
         turns
-    }
-
-    /// The windows that are shared in a queue, by number.
-    fn shared_in(&self, queue: QueueId) -> impl Iterator<Item = WindowId> + '_ {
-        let least = WindowId { session: SessionId(0), number: 0 };
-        let of_it = self.of_queue.range((queue, least)..).take_while(move |(other, _)| *other == queue);
-        of_it.map(|(_, id)| *id)
     }
 
     /// One of no limit in which nobody has a share is as one that was never set.

@@ -12,5 +12,5 @@ mod url;
 
 pub use excerpt::{excerpt, toml_error};
 pub use reason::reason;
-pub use strict::Strict;
+pub use strict::{Strict, strict};
 pub use url::{MASK, masked};

@@ -18,9 +18,17 @@ use serde::de::{
 ///   struct: ``duplicate field `ttl_ms` ``.
 ///
 /// Everything else is decoded as the deserializer in it does. A list within a value that serde keeps aside until it knows its type (that of an untagged
-/// enum or a flattened field) is not refused.
+/// enum or a flattened field) is refused only where the field is decoded by [`strict`].
 #[derive(Clone, Copy, Debug)]
 pub struct Strict<D>(pub D);
+
+/// Decodes a value strictly: `deserialize_with` of a field that serde keeps aside, such as a flattened one.
+///
+/// # Errors
+/// As [`Strict`], and those of the value.
+pub fn strict<'de, D: Deserializer<'de>, T: serde::Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(Strict(deserializer))
+}
 
 /// A part of a document that is read on behalf of `inner`, a visitor or an access of serde.
 struct Within<T> {

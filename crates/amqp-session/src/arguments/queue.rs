@@ -7,6 +7,8 @@ use overtake_lane::{
     ARGUMENTS_LEN_MAX, Backoff, DeadLetterTo, Existing, Given, Identity, LaneSettings, LastValue, Order,
     Overflow, Partitions, PickerKind, RateLimit, Scheme, Settings,
 };
+use overtake_redact::Strict;
+use serde::Deserialize;
 
 use super::{Arguments, TIME, json};
 
@@ -161,7 +163,7 @@ fn backoff(arguments: &Arguments<'_>) -> Result<Option<Backoff>, Refused> {
             let initial_ms = u64::try_from(first).ok()?;
             return Some(Backoff { initial_ms, ..Backoff::default() });
         }
-        serde_json::from_value(json(value)).ok()
+        Backoff::deserialize(Strict(json(value))).ok()
     })
 }
 

@@ -14,7 +14,7 @@ mod property;
 use std::collections::BTreeMap;
 
 use overtake_peer::{Secret, Tls, Vault};
-use overtake_redact::reason;
+use overtake_redact::{Strict, reason};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -49,7 +49,7 @@ pub struct KafkaCluster {
 
 /// Reads a cluster whose keys stand among others, with the key in what is wrong with its value: serde forgets it there.
 pub(crate) fn named_keys<'de, D: Deserializer<'de>>(among: D) -> Result<KafkaCluster, D::Error> {
-    serde_path_to_error::deserialize(among).map_err(|error| match error.path().to_string() {
+    serde_path_to_error::deserialize(Strict(among)).map_err(|error| match error.path().to_string() {
         whole if whole == "." => error.into_inner(),
         key => D::Error::custom(format_args!("`{key}`: {}", reason(&error.inner().to_string()))),
     })

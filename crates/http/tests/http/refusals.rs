@@ -177,6 +177,23 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     // Parameters.
     ("DELETE", "/v1/queues/q?if=full", "", "422 value-invalid", "if"),
     ("DELETE", "/v1/queues/q?iff=empty", "", "422 parameter-unknown", "iff"),
+    ("DELETE", "/v1/queues/q?if=empty&if=unused", "", "422 value-invalid", "if"),
+    ("GET", "/v1/queues?vhost=/&vhost=/", "", "422 value-invalid", "vhost"),
+    (
+        "PUT",
+        "/v1/endpoints/e",
+        r#"{"to":{"webhook":["http://127.0.0.1:1/"]}}"#,
+        "422 value-invalid",
+        "to.webhook",
+    ),
+    ("PUT", "/v1/endpoints/e", r#"{"to":{"queue":{"queue":"a"}},"send":[4]}"#, "422 value-invalid", "send"),
+    (
+        "PUT",
+        "/v1/sources/s",
+        r#"{"from":{"amqp":["a"]},"into":{"queue":"q"}}"#,
+        "422 value-invalid",
+        "from.amqp",
+    ),
     ("GET", "/v1/queues?limit=0", "", "422 value-invalid", "limit"),
     ("GET", "/v1/queues?limit=1001", "", "422 value-invalid", "limit"),
     ("GET", "/v1/queues?cursor=q", "", "422 value-invalid", "cursor"),

@@ -98,9 +98,9 @@ fn a_picker_never_takes_from_a_lane_at_its_cap() {
             &format!(r#""picker":{picker},"lanes":{{"0":{{"max_active":1}}}}"#),
             "publish a:0 b:0 · +1000ms · publish c:1 d:1 · lease 9 · left · ack a · lease",
             match picker {
-                r#""strict""# => expect!["c d a · ready b, leased a c d · b"],
+                r#""strict""# => expect!["c d a · ready b, leased c d a · b"],
                 r#"{"aging_ms":1}"# => expect!["a c d · ready b, leased a c d · b"],
-                _ => expect!["c a d · ready b, leased a c d · b"],
+                _ => expect!["c a d · ready b, leased c a d · b"],
             },
         );
     }

@@ -1,6 +1,7 @@
 //! What a file of definitions holds. Fields that mean nothing here are passed over, as RabbitMQ does; a value that cannot be
 //! is not.
 
+use overtake_redact::strict;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,19 +32,21 @@ pub struct Definitions {
 
 /// Something with a name.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct Named<T> {
     pub(crate) name: String,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub(crate) what: T,
 }
 
 /// Something with a name in a virtual host, which the file of one virtual host does not say.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct Placed<T> {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) vhost: Option<String>,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub(crate) what: T,
 }
 
@@ -51,7 +54,7 @@ pub(crate) struct Placed<T> {
 pub(crate) struct PermissionDefined {
     pub(crate) user: String,
     pub(crate) vhost: String,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub(crate) patterns: PermissionPut,
 }
 
@@ -77,7 +80,7 @@ pub(crate) struct BindingDefined {
     pub(crate) vhost: Option<String>,
     pub(crate) destination: String,
     pub(crate) destination_type: DestinationType,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "strict")]
     pub(crate) what: BindingPut,
 }
 

@@ -134,6 +134,18 @@ async fn what_cannot_be_is_named_with_its_place_and_nothing_is_done() {
     check("/bindings/0/source", json!("no"), "bindings[0]: there is no exchange 'no' in vhost 'prod'").await;
     check("/bindings/1/destination", json!("no"), "bindings[1]: there is no queue 'no'").await;
     check("/policies", json!([{"name": "ha"}]), "policies[0]").await;
+    let list = "expected a table, found a list";
+    let with = |settings: Value| json!([{"name": "q", "vhost": "prod", "settings": settings}]);
+    for settings in [
+        json!([]),
+        json!({"backoff": [7, 3, 9]}),
+        json!({"rate_limit": [5, 1_000]}),
+        json!({"order": {"lanes": [["p", 0]]}}),
+        json!({"dead_letter": {"exchange": ["x", "k"]}}),
+    ] {
+        check("/queues", with(settings), list).await;
+    }
+    check("/vhosts", json!([["/"]]), list).await;
     check("/topic_permissions", json!([{}]), "topic_permissions[0]").await;
     assert_eq!(world.get("/api/vhosts").await.all("name"), "/");
     assert_eq!(world.get("/api/users").await.all("name"), "guest");

@@ -88,7 +88,11 @@ impl Reader {
             self.wrong(at, format!("an object is expected here, and this is {}", document.words()));
             return &[];
         };
-        for (key, _) in entries {
+        for (nth, (key, _)) in entries.iter().enumerate() {
+            if entries[..nth].iter().any(|(before, _)| before == key) {
+                let hint = Some("leave one of them".to_owned());
+                self.tell(&pointer(at, key), format!("the key {} is there twice", quoted(key)), hint, None);
+            }
             if !known.contains(&key.as_str()) {
                 let all = || format!("known here: {}", row(known));
                 let hint = did_you_mean(key, known.iter().copied()).unwrap_or_else(all);

@@ -213,6 +213,15 @@ fn what_is_no_manifest_says_so() {
         /routes: an object of routes by name is expected here, and this is an array
     "#]],
     );
+    refuses(
+        r#"{"routes": {"a": {"route": "FROM /a INTO $upstream", "priority": 1, "priority": 2}}, "routes": {}}"#,
+        expect![[r#"
+            /routes: the key `routes` is there twice
+              hint: leave one of them
+            /routes/a/priority: the key `priority` is there twice
+              hint: leave one of them
+        "#]],
+    );
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(Manifest::from_json(&deep).is_err());
     assert!(Manifest::from_toml(&format!("a = {deep}")).is_err());

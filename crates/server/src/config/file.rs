@@ -328,8 +328,10 @@ fn faults(text: &str) -> Vec<toml::de::Error> {
             environments.for_each(|value| faults.extend(faults_of_environment(value)));
         } else if SECTIONS.contains(&section.get_ref().as_ref()) {
             faults.extend(faults_of_section(&section, value));
-        } else {
+        } else if value.get_ref().is_table() {
             faults.extend(faults_of_environment(value));
+        } else {
+            faults.extend(fault(section, value));
         }
     }
     faults
@@ -339,12 +341,19 @@ fn faults_of_environment(value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
     table(value).into_iter().flat_map(|(section, value)| faults_of_section(&section, value)).collect()
 }
 
-fn faults_of_section(section: &Spanned<DeString<'_>>, value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+/// What is wrong with a key by itself.
+fn fault<'t>(key: Spanned<DeString<'t>>, value: Spanned<DeValue<'t>>) -> Option<toml::de::Error> {
     let span = value.span();
-    let of = |key, value| {
-        let document = DeTable::from_iter([(section.clone(), within(&span, key, value))]);
-        Layer::deserialize(Strict(Deserializer::from(Spanned::new(span.clone(), document)))).err()
-    };
+    let document = DeTable::from_iter([(key, value)]);
+    Layer::deserialize(Strict(Deserializer::from(Spanned::new(span, document)))).err()
+}
+
+fn faults_of_section(section: &Spanned<DeString<'_>>, value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
+    if !value.get_ref().is_table() {
+        return Vec::from_iter(fault(section.clone(), value));
+    }
+    let span = value.span();
+    let of = |key, value| fault(section.clone(), within(&span, key, value));
     let entries = table(value).into_iter();
     entries
         .flat_map(|(key, value)| match value.get_ref().is_table() && section.get_ref() == QUEUES {

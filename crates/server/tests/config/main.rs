@@ -298,18 +298,18 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders]\nbackoff = [7]\n",
         expect![[r#"
-        overtake.toml:2:11: `queues.orders.backoff`: expected a table, found a list
-          2 | backoff = …
-            |           ^
-    "#]],
+            overtake.toml:2:11: `queues.orders.backoff` is `[7]`: expected a table, found a list
+              2 | backoff = …
+                |           ^
+        "#]],
     );
     file(
         "[queues.orders]\norder = { lanes = [[\"p\", 0]] }\n",
         expect![[r#"
-        overtake.toml:2:20: `queues.orders.order.lanes`: expected a table, found a list
-          2 | order = …
-            |         ^
-    "#]],
+            overtake.toml:2:20: `queues.orders.order.lanes` is `[["p", 0]]`: expected a table, found a list
+              2 | order = …
+                |         ^
+        "#]],
     );
     file(
         "[queues.\"\"]\n",
@@ -362,6 +362,28 @@ fn all_faults_are_named_at_once() {
                 | ^^^^^^^
             hint: name another queue as `history`, whose own `history` does not lead back to this one, or none
         "#]],
+    );
+    file(
+        "aaa = 1\nstore = [1]\nlog = [\"info\"]\n[foo]\na = 1\n[bar]\nb = 2\n",
+        expect![[r#"
+        overtake.toml:1:1: `aaa`: unknown field `aaa`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+          1 | aaa = …
+            | ^^^
+        overtake.toml:2:9: `store`: expected a table of settings, found a list
+          2 | store = …
+            |         ^
+        overtake.toml:3:7: `log`: expected a table of settings, found a list
+          3 | log = …
+            |       ^
+        overtake.toml:5:1: `foo.a`: unknown field `a`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+          5 | a = …
+            | ^
+        overtake.toml:7:1: `bar.b`: unknown field `b`, expected one of `http`, `amqp`, `tls`, `access`, `engine`, `store`, `routes`, `limits`, `log`, `telemetry`, `server`, `queues`, `endpoints`, `sources`
+          7 | b = …
+            | ^
+        hint: the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.foo]
+        the sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.bar]
+    "#]],
     );
     let variables = [("OVERTAKE__LOG__LEVEL", "loud"), ("OVERTAKE__QUEUES__a", "{ scheme = \"five\" }")];
     let said = Said { variables: &variables, flags: &[("http", "here")], ..Said::default() };
