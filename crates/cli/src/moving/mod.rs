@@ -519,8 +519,13 @@ impl Mover<'_> {
 
     /// Whether fewer of them may be taken there.
     fn is_less_taken(&mut self, part: &[Value], failure: &Failure) -> bool {
-        // An older broker says the second.
-        let is_told = matches!(failure.word(), Some("too-large-at-once" | "message-too-large"));
+        let is_told = match failure.word() {
+            // An older broker says the second.
+            Some("too-large-at-once" | "message-too-large") => true,
+            // A queue that evicts would take fewer at the cost of those before.
+            Some("queue-full") => self.is_bounded,
+            _ => false,
+        };
         let is_too_much = is_told && part.len() > 1;
         if is_too_much {
             self.most = part.len() / 2;

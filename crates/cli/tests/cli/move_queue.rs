@@ -314,3 +314,24 @@ fn a_move_that_is_refused_counts_no_delivery() {
     declare(&there, "small", &json!({"scheme": "signed", "max_message_bytes": 3}));
     refused("small", "max_message_bytes", 2);
 }
+
+#[test]
+fn what_fits_is_moved_into_a_queue_that_is_bounded_by_bytes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    let state = dir.path().join("state.json");
+    declare(&here, "jobs", &json!({}));
+    declare(&there, "jobs", &json!({"max_bytes": 5, "overflow": "reject"}));
+    publish(&here, "jobs", &[json!({"body": "aaaa"}), json!({"body": "bbbb"}), json!({"body": "c"})]);
+    let said = here.run(&words("jobs", &there.url, &state));
+    assert_eq!(said.code, 1, "{}", said.picture());
+    assert!(
+        said.stderr.contains("what was moved before is there, and the rest is here"),
+        "{}",
+        said.picture()
+    );
+    assert_eq!(totals(&there, "jobs")["ready"], 1);
+    let page = ask(&here.url, "GET", "/v1/queues/jobs/messages", &Value::Null).expect(200);
+    let left: Vec<_> = page["messages"].as_array().expect("a list").iter().map(|one| &one["body"]).collect();
+    assert_eq!(left, ["bbbb", "c"]);
+}

@@ -19,7 +19,7 @@ fn order_changes_under_messages_in_every_state() {
         "",
         r#"consume w window=1 · publish a:9 b:5 c:4,delay=100 d:3 · cancel w · consume v window=1 · lease for=50 as=p · settings "order":"fifo" · left · lanes · +50ms · cancel v · +50ms · order"#,
         expect![
-            "w:a · v:a(2) · p:b · ready d, delayed c, leased b a · fifo: 1 ready 1 delayed 2 leased 4 bytes 4 published · a b c d"
+            "w:a · v:a(2) · p:b · ready d, delayed c, leased a b · fifo: 1 ready 1 delayed 2 leased 4 bytes 4 published · a b c d"
         ],
     );
 }
