@@ -77,7 +77,7 @@ impl Mark {
 }
 
 /// A step may look at no more messages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutOfLooks;
 
 impl Lane {
@@ -522,5 +522,82 @@ impl Lanes {
 
     pub(crate) fn count_settled(&mut self, index: u16, how: Settled) {
         self.lane_mut(index).stats.settled(how);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Place, Time};
+    use crate::message::Message;
+    use crate::priority::Original;
+
+    /// A lane of index 0 in a queue in which other lanes have messages, too.
+    struct Bench {
+        entries: Entries,
+        by_seq: SeqIndex,
+        lane: Lane,
+    }
+
+    impl Bench {
+        fn put(&mut self, seq: u64, index: u16) {
+            let message = Message {
+                seq: Seq(seq),
+                priority: Priority(0),
+                original: Original::Missing,
+                since: Time(0),
+                expires: Time::NEVER,
+                bytes: 1,
+                count: 0,
+                place: Place(0),
+                state: State::Ready,
+                extras: None,
+            };
+            let slot = self.entries.insert(message, index);
+            self.by_seq.insert(Seq(seq), slot);
+            if index == 0 {
+                self.lane.push(&mut self.entries, slot);
+            }
+        }
+
+        fn take(&mut self, seq: u64) {
+            let slot = self.by_seq.get(Seq(seq)).expect("it is there");
+            self.lane.take(&mut self.entries, slot);
+            self.by_seq.remove(Seq(seq));
+            self.entries.remove(slot);
+        }
+
+        fn fresh_after(&self, mark: &mut Mark, mut left: usize) -> Result<Option<u64>, OutOfLooks> {
+            let found = self.lane.fresh_after(0, &self.entries, &self.by_seq, mark, &mut left)?;
+            Ok(found.map(|slot| self.entries[slot].message.seq.0))
+        }
+    }
+
+    #[test]
+    fn a_message_that_comes_back_behind_a_mark_is_found() {
+        let lane = Lane::new(Arc::from("0"), 0, 0, &Settings::default());
+        let mut bench = Bench { entries: Entries::default(), by_seq: SeqIndex::default(), lane };
+        for seq in [1, 2, 20] {
+            bench.put(seq, 0);
+        }
+        for seq in [3, 4, 6, 7, 8, 9] {
+            bench.put(seq, 1);
+        }
+        let mut mark = Mark::default();
+        mark.pass(Seq(2));
+        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(20)), "the message of the mark is the way");
+        bench.take(2);
+        assert_eq!(bench.fresh_after(&mut mark, 4), Err(OutOfLooks), "3, 4, 6 and 7 were looked at");
+        let mut unchanged = mark;
+        assert_eq!(bench.fresh_after(&mut unchanged, 2), Ok(Some(20)), "8 and 9 were left");
+        // All that was fresh behind the mark is gone, and one comes from a run that is older than what was looked at.
+        bench.take(20);
+        bench.put(5, 0);
+        bench.put(30, 0);
+        assert_eq!(bench.fresh_after(&mut mark, 9), Ok(Some(5)));
+        bench.take(1);
+        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(5)), "it is the head");
+        mark.pass(Seq(30));
+        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(None));
     }
 }
