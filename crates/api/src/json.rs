@@ -79,7 +79,7 @@ fn why_not<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> Probl
             problem(&error, if path == "." { "" } else { &path })
         }
     };
-    // The text is JSON, as was seen above. Where an enum stands, serde reports a value of another kind as a mistake in the text.
+    // The text is JSON, as was seen above. For an enum, serde reports a value of another kind as a mistake in the text.
     match why.body().code() {
         "json-malformed" => why.into_bad_value("expected a text or a table"),
         _ => why,

@@ -1,4 +1,4 @@
-//! Query parameters: what they mean, and which values they may have.
+//! Query parameters, decoded and checked.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

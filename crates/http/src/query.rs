@@ -13,7 +13,7 @@ use utoipa::openapi::path::{Operation, ParameterIn};
 use crate::openapi;
 use crate::problem::Problem;
 
-/// Paths that are asked with parameters of others, such as those of a load balancer or of Prometheus, are not under these.
+/// Only paths under these refuse unknown parameters: load balancers and Prometheus may add parameters of their own to the others.
 const STRICT: [&str; 2] = ["/v1/", "/api/v1/"];
 
 /// Refuses a request with a parameter that its operation does not take.

@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn vacant() -> Self {
+    pub(crate) fn vacant() -> Self {
         let message = Message {
             seq: Seq(0),
             priority: Priority(0),

@@ -61,7 +61,7 @@ pub(crate) struct Lane {
 /// How far a walk through the ready messages of a lane has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
-    /// It has passed what has this sequence, or a lesser one.
+    /// The walk has passed the messages up to this sequence.
     pub(crate) seq: Seq,
     /// Nothing in `fresh` lies between that and this one...
     fresh: Seq,
@@ -162,7 +162,7 @@ impl Lane {
         self.iter_after(entries, Seq(0), self.fresh.head())
     }
 
-    /// Its ready messages in memory with a greater sequence, oldest first. The first of them in `fresh` is known.
+    /// The ready messages in memory with a greater sequence, oldest first; `fresh` is the first of them in the list `fresh`.
     pub(crate) fn iter_after<'a>(
         &'a self,
         entries: &'a Entries,
@@ -179,11 +179,11 @@ impl Lane {
         })
     }
 
-    /// The first message of `fresh` after a mark. A message that has the mark's sequence is the way to it; where that is gone, all messages of the queue
-    /// after the mark are looked at.
+    /// The first message of `fresh` after a mark. The list leads there from the message that has the mark's sequence; where that message is gone, the
+    /// messages of the queue after the mark are looked at one by one.
     ///
     /// # Errors
-    /// It takes more looks than are left. The mark tells how far they went.
+    /// More looks are needed than are left. The mark tells how far they went.
     pub(crate) fn fresh_after(
         &self,
         index: u16,
@@ -528,9 +528,8 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Place, Time};
+    use crate::entries::Entry;
     use crate::message::Message;
-    use crate::priority::Original;
 
     /// A lane of index 0 in a queue in which other lanes have messages, too.
     struct Bench {
@@ -541,18 +540,7 @@ mod tests {
 
     impl Bench {
         fn put(&mut self, seq: u64, index: u16) {
-            let message = Message {
-                seq: Seq(seq),
-                priority: Priority(0),
-                original: Original::Missing,
-                since: Time(0),
-                expires: Time::NEVER,
-                bytes: 1,
-                count: 0,
-                place: Place(0),
-                state: State::Ready,
-                extras: None,
-            };
+            let message = Message { seq: Seq(seq), state: State::Ready, ..Entry::vacant().message };
             let slot = self.entries.insert(message, index);
             self.by_seq.insert(Seq(seq), slot);
             if index == 0 {

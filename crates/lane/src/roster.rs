@@ -50,7 +50,7 @@ pub(crate) struct Roster {
     turn: u64,
     /// Windows that consumers here share, maybe with others elsewhere.
     shares: BTreeMap<WindowId, Share>,
-    /// Those of which the other queues have not heard as they are now.
+    /// The shared windows that have changed since the other queues were told.
     changed: BTreeSet<WindowId>,
     /// Who shares which.
     sharers: BTreeSet<(WindowId, ConsumerId)>,

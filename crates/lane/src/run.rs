@@ -427,7 +427,7 @@ pub(crate) struct MergedRuns<'a> {
 }
 
 impl<'a> MergedRuns<'a> {
-    /// Those from a sequence on.
+    /// The messages of these runs from a sequence on.
     pub(crate) fn new(backlog: &'a dyn Backlog, runs: impl Iterator<Item = &'a Run>, from: Seq) -> Self {
         let runs: Vec<_> = runs.filter(|run| run.last >= from).map(|run| (run, None)).collect();
         let next = runs.iter().enumerate().map(|(at, (run, _))| Reverse((run.first.max(from), at, false)));

@@ -1,7 +1,7 @@
 //! Dispatch order, in steps: a walk through a queue in the order in which its messages will be leased, which stops after so many looks and goes on later.
 //!
-//! Ready messages are walked by a picker of its own, with a mark in each lane: the sequence up to which the lane has been looked at. What is leased, delayed
-//! or dead is gathered first, since no list has it in order: as many of the first ones as the page may need.
+//! A walk goes through ready messages with a picker of its own and a mark in each lane: the sequence up to which it has looked at the lane. Messages that
+//! are leased, delayed or dead are gathered first, since no list has them in order: as many of the first ones as the page may need.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ enum Stage {
 /// Messages by their order among those that stand alike: the number of the lease, or when something happens to them or happened; then the sequence.
 type Found = BTreeSet<(u64, Seq)>;
 
-/// What a walk through the lanes remembers between two steps. Lanes are told apart by their levels: their ranks and indices may change.
+/// The state of a walk through the lanes between two steps. Lanes are told apart by their levels, since their ranks and indices may change.
 #[derive(Debug)]
 struct ReadyWalk {
     picker: Picker,
@@ -70,7 +70,7 @@ enum Pause {
     Page,
 }
 
-/// A page that is made, and what it is made of.
+/// The page that a step works on, and where its messages come from.
 struct Maker<'a> {
     queue: &'a Queue,
     query: &'a Query,
@@ -158,7 +158,7 @@ impl Maker<'_> {
                     let status = *status;
                     while let Some(&(_, seq)) = found.first() {
                         self.look()?;
-                        // It may have gone, or stand otherwise by now.
+                        // The message may be gone, or have another status by now.
                         let slot = self.queue.by_seq.get(seq);
                         let slot = slot.filter(|slot| self.status(*slot) == status);
                         if let Some(slot) = slot {
@@ -205,7 +205,7 @@ impl Maker<'_> {
             return;
         }
         found.insert(key(self.queue, slot));
-        // One more than the page holds tells that there is more.
+        // A message more than the page holds tells that there is a next page.
         let ahead = usize::try_from(self.before.saturating_sub(passed)).unwrap_or(usize::MAX);
         if found.len() > ahead.saturating_add(self.query.limit).saturating_add(1) {
             found.pop_last();
@@ -283,7 +283,7 @@ impl Maker<'_> {
         let lanes = &self.queue.lanes;
         loop {
             if let Picker::Aging { .. } = walk.picker {
-                // It compares them all.
+                // This picker compares the heads of all lanes.
                 for rank in ready.iter() {
                     let has_head = heads.has(rank, &mut walk.marks, &mut self.left)?;
                     ready.set(rank, has_head);
@@ -292,7 +292,7 @@ impl Maker<'_> {
             let head = |rank: usize| lanes.at_rank(rank).head_of(heads.known(rank));
             let Some(rank) = walk.picker.pick(ready, head) else { return Ok(()) };
             if !heads.has(rank, &mut walk.marks, &mut self.left)? {
-                // It has no more, or a run that cannot be read.
+                // The lane has no more, or its next run cannot be read.
                 ready.set(rank, false);
                 continue;
             }

@@ -54,7 +54,7 @@ pub(crate) struct Windows {
     all: BTreeMap<WindowId, Window>,
     /// The windows that are shared in each queue: other connections' windows are never looked through.
     of_queue: BTreeSet<(QueueId, WindowId)>,
-    /// Those of them that are shared in another queue, too. Most are not, and say nothing of other queues.
+    /// The windows among them that are shared in another queue, too. Most windows are not.
     across: BTreeSet<(QueueId, WindowId)>,
 }
 

@@ -1,4 +1,4 @@
-//! Documents that are taken as they are written: a table where a table is expected, and each key once.
+//! Strict decoding: only a table is taken for a struct, and no key is taken twice.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -81,7 +81,7 @@ async fn open_store(config: &Config, traces: Option<Traces>, shares: &Shares) ->
     Ok(Opened { running: Arc::new(engine), found })
 }
 
-/// What the configuration says of the store.
+/// The options of the store, as the configuration says.
 fn options(config: &Config, traces: Option<Traces>, shares: &Shares) -> Options {
     Options {
         segment_bytes: config.store.segment_bytes.value.0,

@@ -466,7 +466,7 @@ pub fn check(config: &Config) -> Result<Vec<String>, ServeError> {
         let checked: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(check_store(config));
         let checked = runtime.block_on(checked);
         match checked {
-            // It changed while it was read.
+            // The store changed while it was read.
             Err(_) if is_open() => unchecked.push(open_elsewhere()),
             checked => checked?,
         }

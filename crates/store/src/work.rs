@@ -32,7 +32,7 @@ use crate::message::time;
 const ENDINGS: [Ending; 5] =
     [Ending::Completed, Ending::Failed, Ending::Timeout, Ending::Cancelled, Ending::LeaseExpired];
 
-/// What an attempt that is not kept adds to the number of those that are.
+/// Added to the number of kept attempts for each attempt that is not kept.
 const FORGOTTEN: u64 = 16;
 
 /// Appends work that goes on.

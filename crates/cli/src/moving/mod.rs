@@ -8,13 +8,14 @@
 //! A message is here, or there, or in both for a moment and then known there by its number. Order within each lane is kept: what is leased first is
 //! published first.
 
+mod import;
 mod ledger;
 
 use std::path::PathBuf;
 
 use hyper::Method;
 use jiff::Timestamp;
-use overtake_lane::{Given, Scheme};
+use overtake_lane::Scheme;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -23,6 +24,7 @@ use crate::address::path;
 use crate::client::Client;
 use crate::commands::queue::text;
 use crate::failure::{Exit, Failure};
+use import::{Import, is_known};
 use ledger::Ledger;
 
 /// Messages that are under way at once.
@@ -35,12 +37,10 @@ const PUBLISH_BYTES: usize = 8 << 20;
 const REMOVALS: usize = 32;
 /// Messages of a page that is only looked at.
 const LOOK: u64 = 1_000;
-/// Where messages stand that are moved.
+/// The statuses of messages that are moved.
 const WAITING: [&str; 2] = ["ready", "delayed"];
 /// By what a message is known to be the same one.
 const SAME: [&str; 6] = ["seq", "published_at", "id", "key", "body", "body_base64"];
-/// The value of `--import-priority` for the most urgent priority of the queue there.
-const MOST_URGENT: &str = "most-urgent";
 /// What says that this has leased them.
 const WORKER: &str = "overtake move";
 
@@ -212,65 +212,6 @@ async fn declare(to: &End, settings: &Value) -> Result<(), Failure> {
     made.map(drop).map_err(|failure| failure.during(&format!("making the queue {} there", to.queue)))
 }
 
-fn is_known(scheme: Scheme, priority: &Value) -> bool {
-    Given::deserialize(priority).is_ok_and(|given| scheme.map(&given).is_ok())
-}
-
-/// The priority of messages that were published without one.
-enum Import {
-    /// Such messages are published without a priority, which means the same in both queues.
-    Missing,
-    /// Such messages get the priority that the queue here shows, since a missing one means something else there.
-    AsShown,
-    /// The queue here is served in publish order and the queue there by priority, and the user did not say a priority.
-    Unknown,
-    /// Such messages get this priority, in the words of the scheme there.
-    As(Value),
-}
-
-impl Import {
-    /// # Errors
-    /// A usage error for a priority that the scheme there does not know, also where no message needs it.
-    fn between(here: &Value, there: &Value, asked: Option<&Value>) -> Result<Self, Failure> {
-        let scheme = Scheme::deserialize(&there["scheme"]).unwrap_or_default();
-        let asked = match asked {
-            Some(word) if *word == MOST_URGENT => Some(json!(scheme.of_route(Some(0)))),
-            Some(priority) => {
-                if !is_known(scheme, priority) {
-                    let shown = priority.as_str().map_or_else(|| priority.to_string(), ToOwned::to_owned);
-                    let what = format!(
-                        "`{shown}` for --import-priority is no priority of the scheme {scheme}, which the queue there has"
-                    );
-                    return Err(Failure::usage(what)
-                        .hint("say most-urgent, or a priority of that scheme; nothing was moved"));
-                }
-                Some(priority.clone())
-            }
-            None => None,
-        };
-        if here["order"] != "fifo" || there["order"] == "fifo" {
-            let means_the_same = ["scheme", "default_priority"].iter().all(|key| here[key] == there[key]);
-            return Ok(if means_the_same { Self::Missing } else { Self::AsShown });
-        }
-        Ok(asked.map_or(Self::Unknown, Self::As))
-    }
-
-    /// The priority that a message is published with; `None`: without one.
-    fn priority_of(&self, message: &Value) -> Result<Option<Value>, PriorityMissing> {
-        match self {
-            _ if !message["given_priority"].is_null() => {}
-            Self::Missing => return Ok(None),
-            Self::AsShown => {}
-            Self::As(priority) => return Ok(Some(priority.clone())),
-            Self::Unknown => return Err(PriorityMissing),
-        }
-        Ok(Some(message["priority"].clone()).filter(|priority| !priority.is_null()))
-    }
-}
-
-/// That a message without a priority would need one.
-struct PriorityMissing;
-
 /// The failure of a move that has to be told which priority messages get.
 fn import_unknown(from: &End, to: &End) -> Failure {
     let what = format!(
@@ -438,7 +379,7 @@ impl Mover<'_> {
 
     /// How many messages are to be moved next: no more than the queue there has room for, so that none is leased that cannot go.
     async fn batch(&self) -> Result<u64, Failure> {
-        // What a run before published is known there, and needs no room.
+        // Messages that an earlier run published are known there, and need no room.
         if !self.is_bounded || self.ledger.has_any_in_doubt() {
             return Ok(BATCH);
         }

@@ -34,7 +34,7 @@ pub(crate) enum Pulse {
     Lost,
 }
 
-/// What is known of a lease.
+/// The state of a lease, as far as the broker has told it.
 #[derive(Clone, Copy, Debug)]
 struct State {
     pulse: Pulse,

@@ -22,7 +22,7 @@ const WAIT_MAX: Duration = Duration::from_mins(1);
 /// A queue of a broker.
 pub(crate) struct Queue {
     client: Client,
-    /// Its requests end when no more messages are wanted.
+    /// The client whose requests end when no more messages are wanted.
     leases: Client,
     queue: String,
     name: String,

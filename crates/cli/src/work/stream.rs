@@ -44,7 +44,7 @@ impl Stream {
         let next = tokio::select! {
             biased;
             next = timeout(wait, subscriber.next()) => next,
-            // What comes now is given back when the subscriber is closed.
+            // Messages that come now are given back when the subscriber is closed.
             () = self.stages.reached(Stage::Finishing) => return Ok(Vec::new()),
         };
         match next {

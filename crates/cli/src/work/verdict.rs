@@ -19,7 +19,7 @@ pub(crate) enum Cause {
     Cancelled,
     /// The program was ended: it ran for longer than its queue allows.
     TooLong,
-    /// It was ended: the message was removed.
+    /// The program was ended, since the message was removed.
     Removed,
     /// It was ended: the message is somebody else's.
     Lost,
@@ -38,7 +38,7 @@ pub(crate) enum Outcome {
     TimedOut,
     /// Untouched, for somebody else.
     PutBack,
-    /// It was removed meanwhile, alone or with its queue.
+    /// The message was removed meanwhile, alone or with its queue.
     Removed,
     /// It was somebody else's already.
     Lost,

@@ -456,12 +456,12 @@ fn config_check_refuses_what_a_start_would_and_changes_nothing() {
     let run = |command: &[&str], settings: &str| {
         support::run(&[command, &settings.lines().collect::<Vec<_>>()].concat(), b"")
     };
-    // What a running broker has open is left alone, and said.
+    // A store that a running broker has open is left alone, and the output says so.
     let said = run(&["config", "check"], &of(&data, &["--queue", "old"])).ok();
     assert!(said.contains("\nnot checked: the queues, users and routes against the store in "), "{said}");
     broker.stop();
 
-    // What a start says last, and ends with.
+    // The last words of a start, and its exit code.
     let both_refuse = |data: &Path, more: &[&str]| {
         let checked = run(&["config", "check"], &of(data, more));
         assert_ne!(checked.code, 0, "{more:?}: {checked:?}");

@@ -129,7 +129,7 @@ impl<T> Core<T> {
         let Scan { name, browse, walk, page, bytes, last, .. } = scan;
         let look = self.find_some(name, browse, walk, Some(looks))?;
         for (cursor, message) in look.messages {
-            // In dispatch order one may come again that stands otherwise by now.
+            // In dispatch order a message whose status has changed may come again.
             let is_again = |shown: &BrowsedMessage| shown.message.seq == message.seq;
             if browse.order == BrowseOrder::Dispatch && page.messages.iter().any(is_again) {
                 continue;

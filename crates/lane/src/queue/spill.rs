@@ -522,7 +522,7 @@ impl Queue {
         self.lane_messages_after(index, Seq(0), self.lanes.lane(index).fresh_head())
     }
 
-    /// The ready messages of a lane with a greater sequence, oldest first. The first of them in its list `fresh` is known.
+    /// The ready messages of a lane with a greater sequence, oldest first; `fresh` is the first of them in the lane's list `fresh`.
     pub(crate) fn lane_messages_after(
         &self,
         index: u16,

@@ -13,7 +13,7 @@ pub struct ConfigError {
     pub what: String,
     /// The line of the file with a mark under the fault.
     pub excerpt: Option<Box<str>>,
-    /// What would be right, here and at the faults of [`ConfigError::more`].
+    /// How to mend this error and those in [`ConfigError::more`].
     pub hint: Option<String>,
     /// The other faults that were found.
     pub more: Box<[ConfigError]>,

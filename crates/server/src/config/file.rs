@@ -80,7 +80,7 @@ impl File {
         }
     }
 
-    /// What the parser says, with the key and, where it may be shown, the value.
+    /// The parser's error, with the key and, where it may be shown, the value.
     fn of_parser(&self, error: &toml::de::Error) -> ConfigError {
         let path = error.span().and_then(|span| self.path_at(span.start)).unwrap_or_default();
         let (key, why) = (path.join("."), reason(error.message()));
@@ -318,7 +318,7 @@ fn layers(text: &str) -> Result<Layers, toml::de::Error> {
     Ok(Layers { base, environments })
 }
 
-/// What is wrong with each key of each section by itself, where the text is TOML: one that is wrong hides no other.
+/// The errors of all keys of all sections, each key read by itself, so that an error hides no other. Empty where the text is no TOML.
 fn faults(text: &str) -> Vec<toml::de::Error> {
     let Ok(root) = DeTable::parse(text) else { return Vec::new() };
     let mut faults = Vec::new();
@@ -341,7 +341,7 @@ fn faults_of_environment(value: Spanned<DeValue<'_>>) -> Vec<toml::de::Error> {
     table(value).into_iter().flat_map(|(section, value)| faults_of_section(&section, value)).collect()
 }
 
-/// What is wrong with a key by itself.
+/// The error of a key that is read by itself.
 fn fault<'t>(key: Spanned<DeString<'t>>, value: Spanned<DeValue<'t>>) -> Option<toml::de::Error> {
     let span = value.span();
     let document = DeTable::from_iter([(key, value)]);

@@ -32,7 +32,7 @@ impl Fake {
         Self::start_with("", tell)
     }
 
-    /// One that answers a request for `held` only when the sending half of its connection is closed.
+    /// A broker that answers a request for `held` only when the sending half of its connection is closed.
     pub fn start_with(
         held: &'static str,
         tell: impl Fn(&str, &Value) -> Told + Send + Sync + 'static,
