@@ -16,7 +16,7 @@ use bytes::Bytes;
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Publish, Refused};
 use overtake_engine::core::Request;
-use overtake_engine::{Content, Filter, NewMessage, Select, Target};
+use overtake_engine::{Change, Content, Filter, NewMessage, Select, Target};
 use overtake_lane::{Given, Status};
 use overtake_properties::{Fields, Short};
 use overtake_redact::{Strict, reason};
@@ -89,11 +89,11 @@ pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
         (None, None, true) => Select::Matching(Filter::default()),
         _ => return Err(wrong("one of id, filter and \"all\": true must say which messages".into())),
     };
-    let queue = queue.into();
+    let change = |change| Request::Change { queue: queue.into(), select, change, only_start: false };
     match (&*publish.routing_key, priority) {
-        (b"reprioritise", Some(priority)) => Ok(Request::Reprioritise { queue, select, priority }),
+        (b"reprioritise", Some(priority)) => Ok(change(Change::Reprioritise(priority))),
         (b"reprioritise", None) => Err(wrong("reprioritise needs a priority".into())),
-        (b"remove", None) => Ok(Request::Remove { queue, select }),
+        (b"remove", None) => Ok(change(Change::Remove)),
         (b"remove", Some(_)) => Err(wrong("remove takes no priority".into())),
         _ => Err(wrong("the routing key must be reprioritise or remove".into())),
     }

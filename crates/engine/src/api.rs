@@ -13,11 +13,13 @@ use overtake_lane::{
     VhostSettings, VhostView,
 };
 use overtake_properties::Properties;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::consumer::Consumer;
 use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
+use crate::jobs::{Change, JobView, Started};
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
@@ -157,19 +159,38 @@ pub trait Engine: Send + Sync + 'static {
     fn browse(&self, queue: &str, browse: Browse) -> Pending<Page>;
     /// One message, by its id.
     fn message(&self, queue: &str, id: &str) -> Pending<BrowsedMessage>;
+    /// Changes messages. Answers how many, once that is done. Many are changed step by step, between other requests; that goes on when the answer
+    /// is dropped, and after a restart. Who cancels its job has it answered with as many as were changed by then.
+    fn change(&self, queue: &str, select: Select, change: Change) -> Pending<u64>;
+    /// As [`Engine::change`], but answers what takes more than one step as soon as it has begun.
+    fn start_change(&self, queue: &str, select: Select, change: Change) -> Pending<Started>;
+    /// The jobs of the virtual host, by number: those that go on, and the last hundred of the broker that are over.
+    fn jobs(&self) -> Pending<Vec<JobView>>;
+    /// A job of the virtual host, now or, if `waits`, when it is over; `None`: it is not known, or no longer.
+    fn job(&self, id: u64, waits: bool) -> Pending<Option<JobView>>;
+    /// Ends a job where it is; what it has changed stays changed. Answers the job.
+    fn cancel_job(&self, id: u64) -> Pending<Option<JobView>>;
     /// Gives ready and delayed messages another priority. Answers how many.
-    fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64>;
+    fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64> {
+        self.change(queue, select, Change::Reprioritise(priority))
+    }
     /// Removes messages. Answers how many.
-    fn remove(&self, queue: &str, select: Select) -> Pending<u64>;
+    fn remove(&self, queue: &str, select: Select) -> Pending<u64> {
+        self.change(queue, select, Change::Remove)
+    }
     /// Takes messages back: those that wait end at once; who works on one is told when it asks for more time
     /// ([`Refusal::CancelAsked`]). Answers how many.
-    fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64>;
+    fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64> {
+        self.change(queue, select, Change::Cancel)
+    }
     /// Removes everything that stands so, by default what is ready and delayed. Answers how many.
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64>;
     /// Purges as [`Engine::purge`] does, if that removes exactly `expect` messages; else removes none ([`Refusal::CountDiffers`]).
     fn purge_counted(&self, queue: &str, status: Option<Status>, expect: u64) -> Pending<u64>;
     /// Puts dead letters back into their lanes, with another priority if `promote` says so. Answers how many.
-    fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64>;
+    fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64> {
+        self.change(queue, select, Change::Replay(promote))
+    }
 
     /// Whether it can serve.
     fn health(&self) -> Health;
@@ -541,7 +562,8 @@ impl fmt::Display for Unclear {
 impl std::error::Error for Unclear {}
 
 /// Which messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Filter {
     /// Only what stands so.
     pub status: Option<Status>,

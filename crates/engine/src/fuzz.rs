@@ -63,7 +63,9 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
         }
     }
     while core.is_scanning() {
-        core.scan_on(LOOKS);
+        if let Some(change) = core.scan_on(START, LOOKS) {
+            core.change_on(START, change);
+        }
     }
     let outs = core.take_outs();
     if core.failure().is_some() {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, Given, MetadataEntry, Outcome,
-    Policy, PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Status, VhostId, VhostSettings,
-    VhostView,
+    Asker, Binding, Command, ConsumerId, ExchangeSettings, ExchangeView, Get, MetadataEntry, Outcome, Policy,
+    PolicyKind, QueueId, QueueView, Receipt, Refusal, Report, Status, VhostId, VhostSettings, VhostView,
 };
 use tokio::sync::watch;
 
@@ -15,6 +14,7 @@ use crate::api::{
     QueuePage, Select,
 };
 use crate::core::{Answer, Request};
+use crate::jobs::{Change, JobView, Started};
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
@@ -65,6 +65,10 @@ fn do_it(to: &impl Responder, command: Command) -> Pending<()> {
 
 fn count(to: &impl Responder, request: Request) -> Pending<u64> {
     ask(to, request, |answer| if let Answer::Count(count) = answer { Some(count) } else { None })
+}
+
+fn job(to: &impl Responder, request: Request) -> Pending<Option<JobView>> {
+    ask(to, request, |answer| if let Answer::Job(job) = answer { Some(job.map(|job| *job)) } else { None })
 }
 
 fn declared(to: &impl Responder, command: Command) -> Pending<Declared> {
@@ -313,16 +317,29 @@ impl<R: Responder> Engine for R {
         })
     }
 
-    fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Pending<u64> {
-        count(self, Request::Reprioritise { queue: queue.into(), select, priority })
+    fn change(&self, queue: &str, select: Select, change: Change) -> Pending<u64> {
+        count(self, Request::Change { queue: queue.into(), select, change, only_start: false })
     }
 
-    fn remove(&self, queue: &str, select: Select) -> Pending<u64> {
-        count(self, Request::Remove { queue: queue.into(), select })
+    fn start_change(&self, queue: &str, select: Select, change: Change) -> Pending<Started> {
+        let request = Request::Change { queue: queue.into(), select, change, only_start: true };
+        ask(self, request, |answer| match answer {
+            Answer::Started(started) => Some(started),
+            Answer::Count(count) => Some(Started::Done(count)),
+            _ => None,
+        })
     }
 
-    fn cancel_messages(&self, queue: &str, select: Select) -> Pending<u64> {
-        count(self, Request::CancelMessages { queue: queue.into(), select })
+    fn jobs(&self) -> Pending<Vec<JobView>> {
+        ask(self, Request::Jobs, |answer| if let Answer::Jobs(jobs) = answer { Some(jobs) } else { None })
+    }
+
+    fn job(&self, id: u64, waits: bool) -> Pending<Option<JobView>> {
+        job(self, Request::Job { id, waits })
+    }
+
+    fn cancel_job(&self, id: u64) -> Pending<Option<JobView>> {
+        job(self, Request::CancelJob { id })
     }
 
     fn purge(&self, queue: &str, status: Option<Status>) -> Pending<u64> {
@@ -331,10 +348,6 @@ impl<R: Responder> Engine for R {
 
     fn purge_counted(&self, queue: &str, status: Option<Status>, expect: u64) -> Pending<u64> {
         count(self, Request::Do(Command::Purge { queue: queue.into(), status, expect: Some(expect) }))
-    }
-
-    fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Pending<u64> {
-        count(self, Request::Replay { queue: queue.into(), select, promote })
     }
 
     fn health(&self) -> Health {

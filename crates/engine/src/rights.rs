@@ -18,6 +18,7 @@ use overtake_lane::{Binding, Command, DeadLetterTo, Destination, ExchangeSetting
 
 use crate::api::Target;
 use crate::core::Request;
+use crate::jobs::Change;
 
 /// What may be done to a queue or an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,6 +167,17 @@ impl Takes for (&str, &ExchangeSettings) {
     }
 }
 
+impl Takes for (&str, &Change) {
+    fn takes<E>(&self, must: &mut dyn FnMut(Need<'_>) -> Result<(), E>) -> Result<(), E> {
+        let (queue, change) = *self;
+        need(must, Right::Read, Named::Queue(queue))?;
+        match change {
+            Change::Remove | Change::Cancel => Ok(()),
+            Change::Reprioritise(_) | Change::Replay(_) => need(must, Right::Write, Named::Queue(queue)),
+        }
+    }
+}
+
 impl Takes for Command {
     fn takes<E>(&self, must: &mut dyn FnMut(Need<'_>) -> Result<(), E>) -> Result<(), E> {
         let read = |queue| (Right::Read, Named::Queue(queue));
@@ -225,15 +237,9 @@ impl Takes for Request {
             Self::Lease { lease, .. } => read(&lease.queue),
             Self::Get { get, .. } => read(&get.queue),
             Self::Consume { consume, .. } => read(&consume.queue),
-            Self::Remove { queue, .. }
-            | Self::CancelMessages { queue, .. }
-            | Self::Browse { queue, .. }
-            | Self::Message { queue, .. } => read(queue),
-            Self::Reprioritise { queue, .. } | Self::Replay { queue, .. } => {
-                need(must, Right::Read, Named::Queue(queue))?;
-                (Right::Write, Named::Queue(queue))
-            }
-            // What is there may be seen by whoever shows it; how is theirs to decide.
+            Self::Browse { queue, .. } | Self::Message { queue, .. } => read(queue),
+            Self::Change { queue, change, .. } => return (&**queue, change).takes(must),
+            // A job is of a queue, which its view names. What is there may be seen by whoever shows it; how is theirs to decide.
             Self::GiveUp { .. }
             | Self::SetWindow { .. }
             | Self::Progress { .. }
@@ -249,7 +255,10 @@ impl Takes for Request {
             | Self::Policies(_)
             | Self::SetRoutes(_)
             | Self::Routes
-            | Self::Metadata => return Ok(()),
+            | Self::Metadata
+            | Self::Jobs
+            | Self::Job { .. }
+            | Self::CancelJob { .. } => return Ok(()),
         };
         need(must, right, to)
     }

@@ -1,8 +1,11 @@
-//! Looks at more messages than one step may.
+//! Looks at more messages than one step may, and changes of them.
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
-use overtake_engine::{Browse, Content, Filter, NewMessage, Options, Refused, Target};
-use overtake_lane::{BrowseOrder, Command, Outcome, Refusal, Time};
+use overtake_engine::{
+    Browse, Change, Content, Filter, JobState, JobView, LeaseRequest, NewMessage, Options, Refused, Select,
+    Started, Target,
+};
+use overtake_lane::{BrowseOrder, Command, ConsumerId, Given, Outcome, Refusal, Settings, Status, Time};
 use overtake_store::{Committer, MemoryDisk};
 
 const NOW: Time = Time(1_000);
@@ -11,6 +14,7 @@ const MESSAGES: u64 = 100;
 const LOOKS: usize = 7;
 
 struct Engine {
+    disk: MemoryDisk,
     core: Core<&'static str>,
     committer: Committer<MemoryDisk>,
 }
@@ -20,15 +24,31 @@ type Told = (&'static str, Result<Answer, Refused>);
 impl Engine {
     /// With messages in a queue.
     fn new() -> Self {
-        let Opened { core, committer, .. } =
-            Core::open(MemoryDisk::new(1), &Options::default(), NOW).expect("it opens");
-        let mut engine = Self { core, committer };
-        let declare = Command::declare("q".into(), Box::default());
+        let mut engine = Self::open(MemoryDisk::new(1));
+        // What fails twice is dead.
+        let settings = Settings { delivery_limit: 1, ..Settings::default() };
+        let declare = Command::declare("q".into(), Box::new(settings));
         engine.ask("declare", Request::Do(declare));
         for _ in 0..MESSAGES {
             engine.publish();
         }
         engine
+    }
+
+    fn open(disk: MemoryDisk) -> Self {
+        let Opened { core, committer, .. } =
+            Core::open(disk.clone(), &Options::default(), NOW).expect("it opens");
+        Self { disk, core, committer }
+    }
+
+    /// The power fails, and comes back: what was written by then is there.
+    fn crash(mut self) -> Self {
+        while let Some(batch) = self.core.take_batch() {
+            self.committer.commit(&batch).expect("it is written");
+        }
+        let Self { disk, core, committer } = self;
+        drop((core, committer));
+        Self::open(disk)
     }
 
     /// Asks, and hears what is told by then.
@@ -55,7 +75,10 @@ impl Engine {
 
     /// Takes one step of the scan whose turn it is.
     fn step(&mut self) -> Vec<Told> {
-        self.core.scan_on(LOOKS);
+        if let Some(change) = self.core.scan_on(NOW, LOOKS) {
+            assert!(!self.core.must_wait(overtake_lane::Asker::default(), &change), "there is room");
+            self.core.change_on(NOW, change);
+        }
         self.hear()
     }
 
@@ -112,8 +135,8 @@ fn what_stays_is_seen_once_whatever_comes_and_goes() {
         let mut gone = 0;
         let page = loop {
             engine.publish();
-            let lease = overtake_engine::LeaseRequest::new("q".into(), 1);
-            let consumer = overtake_lane::ConsumerId(gone);
+            let lease = LeaseRequest::new("q".into(), 1);
+            let consumer = ConsumerId(gone);
             let (_, leased) = engine.ask("lease", Request::Lease { consumer, lease }).pop().expect("told");
             let Ok(Answer::Leased(leased)) = leased else { panic!("a lease, not {leased:?}") };
             let receipts = leased.iter().map(|message| message.receipt).collect();
@@ -167,4 +190,223 @@ fn a_scan_ends_with_its_queue_and_with_whoever_asked() {
 
     engine.browse(all(BrowseOrder::Published));
     assert_eq!(engine.core.abandon(), ["browse"]);
+}
+
+// ---- changes ----
+
+impl Engine {
+    fn change(&mut self, select: Select, change: Change) -> Vec<Told> {
+        self.ask("change", Request::Change { queue: "q".into(), select, change, only_start: false })
+    }
+
+    /// Begins a change, and hears that it is a job.
+    fn start(&mut self, change: Change) -> JobView {
+        let select = Select::Matching(Filter::default());
+        let start = Request::Change { queue: "q".into(), select, change, only_start: true };
+        assert!(self.ask("start", start).is_empty(), "it is not answered before its first step");
+        match self.step().pop() {
+            Some(("start", Ok(Answer::Started(Started::Job(job))))) => *job,
+            other => panic!("a job, not {other:?}"),
+        }
+    }
+
+    /// Goes on until somebody is told something.
+    fn go_on(&mut self) -> (Told, usize) {
+        for steps in 1.. {
+            if let Some(told) = self.step().pop() {
+                return (told, steps);
+            }
+            assert!(self.core.is_scanning(), "somebody is told at the end");
+        }
+        unreachable!("it ends")
+    }
+
+    fn jobs(&mut self) -> Vec<JobView> {
+        match self.ask("jobs", Request::Jobs).pop() {
+            Some(("jobs", Ok(Answer::Jobs(jobs)))) => jobs,
+            other => panic!("jobs, not {other:?}"),
+        }
+    }
+
+    fn count(&self, status: Status) -> u64 {
+        let queue = self.core.broker().all_views(NOW).next().expect("there is a queue");
+        let of = |lane: &overtake_lane::LaneView| match status {
+            Status::Ready => lane.ready,
+            _ => lane.dead,
+        };
+        queue.lanes.iter().map(of).sum()
+    }
+
+    /// Leases so many messages, and fails at them for good.
+    fn kill(&mut self, consumer: u64, count: u32) {
+        let lease = LeaseRequest::new("q".into(), count);
+        let lease = Request::Lease { consumer: ConsumerId(consumer), lease };
+        let Some((_, Ok(Answer::Leased(leased)))) = self.ask("lease", lease).pop() else { panic!("a lease") };
+        assert_eq!(leased.len(), count as usize);
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        self.ask("reject", Request::Do(Command::Settle { receipts, outcome: Outcome::Reject }));
+    }
+}
+
+#[test]
+fn what_is_asked_while_a_change_goes_on_is_done_before_it_is_over() {
+    let mut engine = Engine::new();
+    assert!(engine.change(Select::Matching(Filter::default()), Change::Remove).is_empty());
+    let mut steps = 0;
+    let told = loop {
+        assert_eq!(tickets(&engine.publish()), ["publish"]);
+        steps += 1;
+        if let Some(told) = engine.step().pop() {
+            break told;
+        }
+    };
+    let ("change", Ok(Answer::Count(count))) = told else { panic!("a count, not {told:?}") };
+    assert_eq!(count, MESSAGES, "those that were there when it began");
+    assert!(steps >= MESSAGES / LOOKS as u64, "{steps} steps");
+    assert_eq!(engine.count(Status::Ready), steps, "what came meanwhile stays");
+}
+
+#[test]
+fn a_change_that_takes_one_step_is_no_job() {
+    let mut engine = Engine::new();
+    engine.kill(1, 1);
+    let filter = Filter { key: Some("none".into()), ..Filter::default() };
+    let select = Select::Matching(filter);
+    engine.ask(
+        "many",
+        Request::Change { queue: "q".into(), select, change: Change::Remove, only_start: false },
+    );
+    assert_eq!(engine.go_on().0.1.map(|answer| format!("{answer:?}")), Ok("Count(0)".to_owned()));
+    assert_eq!(engine.jobs().len(), 1, "it looked at all of them");
+
+    let purge = Command::Purge { queue: "q".into(), status: None, expect: None };
+    engine.ask("purge", Request::Do(purge));
+    let select = Select::Matching(Filter::default());
+    let replay =
+        Request::Change { queue: "q".into(), select, change: Change::Replay(None), only_start: true };
+    engine.ask("replay", replay);
+    let told = engine.step().pop();
+    assert!(matches!(told, Some(("replay", Ok(Answer::Started(Started::Done(1)))))), "{told:?}");
+    assert_eq!(engine.jobs().len(), 1, "one message is looked at in one step");
+}
+
+#[test]
+fn a_job_tells_how_far_it_is_and_of_its_end() {
+    let mut engine = Engine::new();
+    let job = engine.start(Change::Reprioritise(Given::Number(9)));
+    assert_eq!((job.state, job.total, job.ended), (JobState::Running, MESSAGES, None));
+    assert!(job.changed > 0 && job.looked >= job.changed, "{job:?}");
+    engine.step();
+    let [later] = &engine.jobs()[..] else { panic!("one job") };
+    assert!(later.changed > job.changed && later.id == job.id, "{later:?} after {job:?}");
+    assert!(engine.ask("wait", Request::Job { id: job.id, waits: true }).is_empty(), "it is not over");
+    let (told, _) = engine.go_on();
+    let ("wait", Ok(Answer::Job(Some(end)))) = told else { panic!("a job, not {told:?}") };
+    assert_eq!((end.state, end.changed, end.looked), (JobState::Done, MESSAGES, MESSAGES));
+    assert_eq!(engine.jobs(), [*end]);
+    let other = engine.ask("other", Request::Job { id: job.id + 1, waits: true }).pop();
+    assert!(matches!(other, Some((_, Ok(Answer::Job(None))))), "{other:?}");
+}
+
+#[test]
+fn a_job_that_is_cancelled_stays_where_it_is_also_after_a_restart() {
+    let mut engine = Engine::new();
+    let job = engine.start(Change::Remove);
+    engine.step();
+    let told = engine.ask("cancel", Request::CancelJob { id: job.id }).pop();
+    let Some(("cancel", Ok(Answer::Job(Some(end))))) = told else { panic!("a job, not {told:?}") };
+    assert_eq!((end.state, end.changed), (JobState::Cancelled, MESSAGES - engine.count(Status::Ready)));
+    assert!(end.changed > 0 && end.changed < MESSAGES && !engine.core.is_scanning());
+    let mut engine = engine.crash();
+    assert!(!engine.core.is_scanning(), "it is over");
+    assert_eq!(engine.jobs(), [*end]);
+    let again = engine.ask("cancel", Request::CancelJob { id: job.id }).pop();
+    assert!(matches!(again, Some((_, Ok(Answer::Job(Some(job))))) if job.state == JobState::Cancelled));
+}
+
+/// A dead letter that is replayed and dies again is not replayed a second time, wherever the crash is.
+#[test]
+fn each_message_is_changed_once_although_the_power_fails() {
+    for steps in [0, 1, 5] {
+        let mut engine = Engine::new();
+        engine.kill(1, MESSAGES as u32);
+        assert_eq!(engine.count(Status::Dead), MESSAGES);
+        engine.start(Change::Replay(None));
+        for _ in 0..steps {
+            engine.step();
+        }
+        let replayed = engine.count(Status::Ready);
+        assert!(replayed > 0 && replayed < MESSAGES);
+        engine.kill(2, replayed as u32);
+        let mut engine = engine.crash();
+        let [job] = &engine.jobs()[..] else { panic!("the job is there again") };
+        assert_eq!((job.state, job.changed), (JobState::Running, replayed));
+        engine.ask("wait", Request::Job { id: job.id, waits: true });
+        let (told, _) = engine.go_on();
+        let ("wait", Ok(Answer::Job(Some(end)))) = told else { panic!("a job, not {told:?}") };
+        assert_eq!((end.state, end.changed), (JobState::Done, MESSAGES));
+        assert_eq!(engine.count(Status::Ready), MESSAGES - replayed, "what died again stays dead");
+    }
+}
+
+#[test]
+fn a_job_whose_count_is_not_the_expected_one_changes_nothing_also_after_a_restart() {
+    let mut engine = Engine::new();
+    // By a key, which no gauge counts.
+    let filter = Filter { without_priority: true, ..Filter::default() };
+    let select = Select::Counted { filter, expect: MESSAGES - 1 };
+    assert!(engine.change(select, Change::Remove).is_empty());
+    engine.step();
+    let mut engine = engine.crash();
+    let [job] = &engine.jobs()[..] else { panic!("it was to count more than a step may") };
+    engine.ask("wait", Request::Job { id: job.id, waits: true });
+    let (told, steps) = engine.go_on();
+    let ("wait", Ok(Answer::Job(Some(end)))) = told else { panic!("a job, not {told:?}") };
+    assert_eq!((end.state, end.changed), (JobState::Failed, 0));
+    assert_eq!(end.refusal, Some(Refusal::CountDiffers { count: MESSAGES }));
+    assert!(end.error.is_some() && steps >= MESSAGES as usize / LOOKS);
+    assert_eq!(engine.count(Status::Ready), MESSAGES);
+}
+
+#[test]
+fn a_job_ends_with_its_queue_and_goes_on_without_whoever_asked() {
+    let mut engine = Engine::new();
+    engine.change(Select::Matching(Filter::default()), Change::Remove);
+    engine.core.drop_scans(|ticket| *ticket == "change");
+    while engine.core.is_scanning() {
+        assert!(engine.step().is_empty());
+    }
+    assert_eq!(engine.count(Status::Ready), 0);
+    for _ in 0..MESSAGES {
+        engine.publish();
+    }
+    engine.change(Select::Matching(Filter::default()), Change::Remove);
+    engine.step();
+    engine.ask(
+        "delete",
+        Request::Do(Command::DeleteQueue { name: "q".into(), if_empty: false, if_unused: false }),
+    );
+    engine.ask("declare", Request::Do(Command::declare("q".into(), Box::default())));
+    let (told, _) = engine.go_on();
+    assert!(matches!(told, ("change", Err(Refused { refusal: Refusal::NoSuchQueue, .. }))), "{told:?}");
+}
+
+/// Those that are over are told of for a while, and the numbers of none are given twice.
+#[test]
+fn only_the_newest_jobs_that_are_over_are_kept() {
+    let mut engine = Engine::new();
+    let mut last = 0;
+    for _ in 0..103 {
+        let job = engine.start(Change::Reprioritise(Given::Number(9)));
+        assert!(job.id > last, "{} after {last}", job.id);
+        last = job.id;
+        while engine.core.is_scanning() {
+            engine.step();
+        }
+    }
+    let kept: Vec<u64> = engine.jobs().iter().map(|job| job.id).collect();
+    assert_eq!((kept.len(), kept.last()), (100, Some(&last)));
+    let mut engine = engine.crash();
+    assert_eq!(engine.jobs().iter().map(|job| job.id).collect::<Vec<_>>(), kept);
+    assert!(engine.start(Change::Remove).id > last);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request, Spiller};
-use overtake_engine::{Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target};
+use overtake_engine::{Change, Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target};
 use overtake_lane::{Command, ConsumerId, HeaderValue, Outcome, Time};
 use overtake_store::{Committer, MemoryDisk, StoreError};
 
@@ -33,7 +33,9 @@ impl Engine {
     fn ask(&mut self, request: Request) -> Result<Answer, Refused> {
         self.core.handle(NOW, request, ());
         while self.core.is_scanning() {
-            self.core.scan_on(7);
+            if let Some(change) = self.core.scan_on(NOW, 7) {
+                self.core.change_on(NOW, change);
+            }
         }
         let answer = self.core.take_outs().into_iter().find_map(|out| match out {
             Out::Answer { result, .. } => Some(result),
@@ -173,7 +175,8 @@ fn files_are_not_much_longer_than_what_waits_in_them() {
     for third in ["0", "1"] {
         let headers = [("third".to_owned(), third.to_owned())].into();
         let select = Select::Matching(Filter { headers, ..Filter::default() });
-        engine.ask(Request::Remove { queue: "q".into(), select }).expect("removed");
+        let remove = Request::Change { queue: "q".into(), select, change: Change::Remove, only_start: false };
+        engine.ask(remove).expect("removed");
         for _ in 0..2_000 {
             engine.keep_house();
         }

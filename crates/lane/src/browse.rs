@@ -38,6 +38,7 @@ impl Queue {
             if look.messages.len() == query.limit || query.has_looked_at(looked) {
                 return Look { next: last, ..look };
             }
+            look.looked += 1;
             last = Some(at);
             if !query.takes(&message) || !accept(message.place) {
                 continue;

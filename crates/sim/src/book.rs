@@ -357,8 +357,7 @@ impl Book {
         let (Asker { session, vhost }, request) = asked_by(request);
         self.withdraws = matches!(
             request,
-            Request::Remove { .. }
-                | Request::CancelMessages { .. }
+            Request::Change { change: overtake_engine::Change::Remove | overtake_engine::Change::Cancel, .. }
                 | Request::Do(Command::Remove { .. } | Command::CancelMessages { .. })
         );
         match request {

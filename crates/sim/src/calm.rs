@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::core::Request;
-use overtake_engine::{LeaseRequest, Select};
+use overtake_engine::{Change, LeaseRequest, Select};
 use overtake_lane::{Asker, Command, LeaseTerm, Outcome, Settings, State, Status, VhostId};
 
 use crate::book::Taker;
 use crate::check::bounded;
+use crate::client::admin::change;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::step::Act;
 use crate::world::{Event, World};
@@ -70,6 +71,7 @@ impl World {
                         || !life.flight.is_empty()
                         || !life.jobs.is_empty()
                         || life.core.has_more_to_put_back()
+                        || life.core.is_scanning()
                         || life.durable != life.core.tail()
                 }
             };
@@ -191,7 +193,7 @@ impl World {
         });
         if has_dead && round < 3 {
             let (queue, select) = (Arc::clone(&queue), Select::Matching(Default::default()));
-            self.do_at(vhost, Request::Replay { queue, select, promote: None })?;
+            self.do_at(vhost, change(queue, select, Change::Replay(None)))?;
         } else if has_dead {
             let (queue, status) = (Arc::clone(&queue), Some(Status::Dead));
             self.do_at(vhost, Request::Do(Command::Purge { queue, status, expect: None }))?;
@@ -199,7 +201,7 @@ impl World {
         // It may be gone with its queue by now.
         if let Some(id) = forgotten.and_then(|seq| self.public_id(vhost, &queue, seq)) {
             // A lease without an end whose receipt was lost: only an administrator can end it.
-            self.do_at(vhost, Request::Remove { queue, select: Select::Id(id) })?;
+            self.do_at(vhost, change(queue, Select::Id(id), Change::Remove))?;
         }
         Ok(())
     }

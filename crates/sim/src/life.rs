@@ -230,7 +230,7 @@ impl World {
             let Some((ticket, asked)) = self.inbox.pop_front() else { break };
             self.step(Act::Ask(ticket, asked.request))?;
         }
-        if self.is_scanning() {
+        if self.is_scanning() && !self.is_starved() {
             self.step(Act::Scan)?;
         }
         self.step(Act::House)?;

@@ -32,6 +32,8 @@ pub enum Sabotage {
     LosesCopy,
     /// A message is missing on a page.
     ShowsLess,
+    /// A change of many messages leaves one out.
+    ChangesLess,
     /// A settlement is not counted.
     Miscounts,
     /// A lease or put-back is lost on its way to the disk.

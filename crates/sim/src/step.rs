@@ -6,7 +6,7 @@ use overtake_engine::core::{Answer, Done as JobDone, Out, Request};
 use overtake_engine::{Clock, Event, LeasedMessage, NewMessage, Refused};
 use overtake_lane::{
     Asker, Backoff, Command, ConsumerId, LaneChoice, LeaseTerm, Message, Outcome, QueueId, Receipt, Refusal,
-    Seq, VhostId,
+    Seq, Time, VhostId,
 };
 use overtake_store::FileReady;
 
@@ -14,8 +14,8 @@ use crate::audit::Audit;
 use crate::book::asked_by;
 use crate::check::patience::Moment;
 use crate::check::{
-    self, aside, awake, bounded, cap, conserved, expiry, kept, one_holder, order, policies, route, routes,
-    vhosts,
+    self, aside, awake, bounded, cap, conserved, expiry, kept, looks, one_holder, order, policies, route,
+    routes, vhosts,
 };
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
@@ -98,16 +98,12 @@ impl World {
                 self.book.asks(now.max(life.core.broker().now()), &asked, life.core.broker());
                 life.core.handle(now, self.sabotaged_request(&asked), number);
                 self.learn_consumer(&life, &asked);
-                if let (asker, Request::Browse { queue, browse }) = asked_by(&asked)
-                    && let Ok(queue) = life.core.broker().id_of(asker.vhost, queue)
-                {
-                    self.checks.looks.begin(number, queue, browse, &self.audit);
-                }
+                self.checks.looks.asked(number, &asked, life.core.broker(), &self.audit);
                 (ticket, request) = (number, Some(asked));
             }
             Act::File(news) => life.core.file_ready(news),
             Act::Done(done) => life.core.done(done),
-            Act::Scan => life.core.scan_on(LOOKS),
+            Act::Scan => request = self.scan_on(&mut life, now),
             Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
             Act::House => drop(life.core.keep_house()),
         }
@@ -161,6 +157,23 @@ impl World {
         // What it was given before it left is still told.
         self.peers.forget(leaves);
         Ok(())
+    }
+
+    /// Goes on with a look, or with a change of many messages: then this is what it asked for and did.
+    fn scan_on(&mut self, life: &mut Life, now: Time) -> Option<Request> {
+        let mut asked = life.core.scan_on(now, LOOKS)?;
+        if life.core.must_wait(Asker::default(), &asked) {
+            return None;
+        }
+        if self.config.sabotage == Some(Sabotage::ChangesLess) {
+            looks::leave_one_out(&mut asked);
+        }
+        self.book.asks(now.max(life.core.broker().now()), &asked, life.core.broker());
+        life.core.change_on(now, asked.clone());
+        self.tell(|| format!("a change goes on: {}", crate::tell::request(&asked)));
+        self.book.answered(&asked, &Answer::Count(0), life.core.broker());
+        self.checks.looks.changed(&asked, life.core.broker());
+        Some(asked)
     }
 
     /// The engine cannot read what it spilled, and says so: then the machine is going down.
@@ -636,7 +649,8 @@ fn check_taken(request: &Request, result: &Result<Answer, Refused>) -> Checked {
                 | Command::Finish { outcome: Outcome::Ack | Outcome::Reject, .. }
                 | Command::Purge { status: None, .. }
                 | Command::DeleteVhost { .. }
-        ) | Request::Remove { .. }
+                | Command::Remove { .. }
+        ) | Request::Change { change: overtake_engine::Change::Remove, .. }
     );
     hold(
         !only_frees || !matches!(result, Err(Refused { refusal: Refusal::StoreFull, .. })),

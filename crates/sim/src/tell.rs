@@ -1,7 +1,7 @@
 //! Requests and answers in a few words, for the story and for the counts.
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{LeasedMessage, NewMessage, Refused, Target};
+use overtake_engine::{Change, LeasedMessage, NewMessage, Refused, Target};
 use overtake_lane::{Command, MetadataEntry, Origin};
 use overtake_routes::NamedRoute;
 
@@ -18,7 +18,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Cancel { .. }) => "cancel",
         Request::Do(Command::Settle { .. }) => "settle",
         Request::Do(Command::Finish { .. }) => "finish",
-        Request::Do(Command::CancelMessages { .. }) | Request::CancelMessages { .. } => "want back",
+        Request::Do(Command::CancelMessages { .. }) => "want back",
         Request::Do(Command::SetMetadata { .. }) => "metadata",
         Request::Do(Command::SetPolicy { .. } | Command::RemovePolicy { .. }) => "policy",
         Request::Do(Command::Extend { .. }) => "extend",
@@ -36,9 +36,9 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::GiveUp { .. } => "give up",
         Request::Consume { .. } => "consume",
         Request::Progress { .. } => "progress",
-        Request::Reprioritise { .. } => "reprioritise",
-        Request::Remove { .. } => "remove",
-        Request::Replay { .. } => "replay",
+        Request::Change { change: Change::Cancel, .. } => "want back",
+        Request::Change { change, .. } => change.name(),
+        Request::CancelJob { .. } => "cancel job",
         Request::SetRoutes(_) => "routes",
         Request::Vhosts
         | Request::Vhost(_)
@@ -53,6 +53,8 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         | Request::Policies(_)
         | Request::Routes
         | Request::Browse { .. }
+        | Request::Jobs
+        | Request::Job { .. }
         | Request::Message { .. } => "see",
     }
 }

@@ -118,6 +118,11 @@ fn seen_sees_a_message_missing_on_a_page() {
 }
 
 #[test]
+fn seen_sees_a_message_left_out_of_a_change() {
+    check(Sabotage::ChangesLess, Promise::Seen);
+}
+
+#[test]
 fn routed_sees_a_copy_missing() {
     check(Sabotage::LosesCopy, Promise::Routed);
 }

@@ -9,6 +9,7 @@
 //! out before it is committed; and does the [`Job`]s that it is given. Invariant: every fact of the broker goes through
 //! `Core::keep`, and every place it releases comes back to the contents or the shelf there.
 
+mod bulk;
 mod clean;
 mod disk;
 mod holders;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Asker, Broker, Command, Consume, ConsumerId, Delivery, Effect, Fact, FeedId, Get, Outcome, Pull, QueueId,
-    Receipt, Refusal, Reply, RunId, Seq, SessionId, Status, Step, Time, Which, WindowId, pushed_bytes,
+    Receipt, Refusal, Reply, RunId, Seq, SessionId, Status, Step, Time, WindowId, pushed_bytes,
 };
 use overtake_store::{Batch, Lsn, Writer};
 
@@ -41,7 +42,7 @@ pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
-use crate::api::{ANSWER_BYTES_MAX, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused, Select};
+use crate::api::{ANSWER_BYTES_MAX, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused};
 use crate::contents::Contents;
 use crate::damage::DamageHealth;
 use crate::holder::Holder;
@@ -112,8 +113,10 @@ pub struct Core<T> {
     spilling: spill::Spilling,
     options: Options,
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
-    /// Looks at messages that go on, the one whose turn it is first.
-    scans: VecDeque<scan::Scan<T>>,
+    /// Looks at messages and changes of many that go on, the one whose turn it is first.
+    scans: VecDeque<scan::Turn<T>>,
+    /// Jobs that are over.
+    jobs_over: bulk::JobsOver,
     holders: holders::Holders,
     routes: Routes,
     tracer: Option<Box<tracer::Tracer>>,
@@ -195,16 +198,18 @@ impl<T> Core<T> {
             }
             Request::Consume { consumer, consume } => return self.consume(now, consumer, consume, ticket),
             Request::Browse { queue, browse } => return self.begin_scan(queue, browse, ticket),
+            Request::Change { queue, select, change, only_start } => {
+                return self.begin_change(now, &queue, select, change, only_start, ticket);
+            }
+            Request::Job { id, waits } => return self.show_job(id, waits, ticket),
+            Request::CancelJob { id } => return self.cancel_job(now, id, ticket),
+            Request::Jobs => (Ok(Answer::Jobs(self.jobs())), false),
             change @ (Request::Do(_)
             | Request::Publish { .. }
             | Request::PublishOne(_)
             | Request::SetWindow { .. }
             | Request::Progress { .. }
-            | Request::SetRoutes(_)
-            | Request::Reprioritise { .. }
-            | Request::Remove { .. }
-            | Request::CancelMessages { .. }
-            | Request::Replay { .. }) => (self.change(now, change), true),
+            | Request::SetRoutes(_)) => (self.change(now, change), true),
             look => (self.look(now, look).map_err(Refused::from), false),
         };
         self.outs.push(Out::Answer { ticket, result, durable });
@@ -250,22 +255,6 @@ impl<T> Core<T> {
             }
             Request::Progress { receipt, visibility_ms, output } => {
                 self.progress(now, receipt, visibility_ms, output)
-            }
-            Request::Reprioritise { queue, select, priority } => {
-                let which = self.choose(&queue, select)?;
-                self.change(now, Request::Do(Command::Reprioritise { queue, which, priority }))
-            }
-            Request::Remove { queue, select } => {
-                let which = self.choose(&queue, select)?;
-                Ok(self.apply(now, Command::Remove { queue, which }).map(answer_of)?)
-            }
-            Request::CancelMessages { queue, select } => {
-                let which = self.choose(&queue, select)?;
-                self.change(now, Request::Do(Command::CancelMessages { queue, which }))
-            }
-            Request::Replay { queue, select, promote } => {
-                let which = self.choose(&queue, select)?;
-                self.change(now, Request::Do(Command::Replay { queue, which, promote }))
             }
             _ => unreachable!("everything else changes nothing durable, or is answered later"),
         }
@@ -429,7 +418,7 @@ impl<T> Core<T> {
             Out::Answer { ticket, .. } => Some(ticket),
             Out::Deliver { .. } | Out::TimedOut { .. } | Out::Ended { .. } => None,
         });
-        let scans = std::mem::take(&mut self.scans).into_iter().map(scan::Scan::into_ticket);
+        let scans = std::mem::take(&mut self.scans).into_iter().flat_map(scan::Turn::into_tickets);
         pulls.chain(answers).chain(scans).collect()
     }
 
@@ -537,25 +526,6 @@ impl<T> Core<T> {
                 .iter()
                 .any(|leased| leased.message.work.is_some() || self.broker.caps_leases(leased.receipt.queue));
             self.outs.push(Out::Answer { ticket, result: Ok(Answer::Leased(messages)), durable });
-        }
-    }
-
-    /// The messages that are meant.
-    fn choose(&self, queue: &str, select: Select) -> Result<Which, Refusal> {
-        match select {
-            Select::Id(id) => Ok(Which::Id(id.into())),
-            Select::Matching(filter) if filter == crate::api::Filter::default() => Ok(Which::All),
-            Select::Matching(filter) => {
-                let messages = self.find(queue, &filter)?;
-                Ok(Which::Seqs(messages.into_iter().map(|message| message.seq).collect()))
-            }
-            Select::Counted { filter, expect } => {
-                let which = self.choose(queue, Select::Matching(filter))?;
-                match self.count(queue, &which) {
-                    count if count == expect => Ok(which),
-                    count => Err(Refusal::CountDiffers { count }),
-                }
-            }
         }
     }
 

@@ -8,7 +8,7 @@ use overtake_store::record::Decoder;
 use overtake_store::{Committer, Disk, IdIndex, Journal, Lsn, OnDamage, Report, Segments, StoreError};
 
 use super::runs::Runs;
-use super::{Core, house, spill};
+use super::{Core, bulk, house, spill};
 use crate::api::Content;
 use crate::contents::Contents;
 use crate::damage::DamageHealth;
@@ -203,6 +203,7 @@ impl<T> Core<T> {
         runs.find_ids(&ids)?;
         broker.wake(now, &mut step);
         let routes = Routes::recover(&broker);
+        let (jobs, jobs_over) = bulk::recover(&broker);
         let mut core = Self {
             broker,
             writer,
@@ -216,7 +217,8 @@ impl<T> Core<T> {
             spilling: spill::Spilling::new(over),
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
-            scans: std::collections::VecDeque::new(),
+            scans: jobs.into(),
+            jobs_over,
             holders: super::holders::Holders::default(),
             routes,
             tracer: None,

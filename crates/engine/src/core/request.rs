@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Binding, Command, ConsumerId, ExchangeView, Get, Given, Outcome, PolicyKind, QueueId, QueueView,
-    Receipt, Refusal, Reply, VhostId, VhostView,
+    Asker, Binding, Command, ConsumerId, ExchangeView, Get, Outcome, PolicyKind, QueueId, QueueView, Receipt,
+    Refusal, Reply, VhostId, VhostView,
 };
 
 use crate::api::{
@@ -12,6 +12,7 @@ use crate::api::{
     NamedPolicies, NewMessage, Page, PublishedCopy, QueuePage, Select,
 };
 use crate::holder::Holder;
+use crate::jobs::{Change, JobView, Started};
 use crate::routes::{RouteSet, RoutesView};
 
 /// Bytes that a message in line takes beside its content, about.
@@ -82,37 +83,30 @@ pub enum Request {
         /// Consumers of this session that share the window from now on, beside those that were started with it.
         joining: Vec<ConsumerId>,
     },
-    /// Gives messages another priority.
-    Reprioritise {
+    /// Changes messages. Answered with [`Answer::Count`] when that is done.
+    Change {
         /// The queue.
         queue: Arc<str>,
         /// Which messages.
         select: Select,
-        /// The new one.
-        priority: Given,
+        /// What is done to them.
+        change: Change,
+        /// Answered with [`Answer::Started`] as soon as it is known whether it takes more than one step.
+        only_start: bool,
     },
-    /// Removes messages.
-    Remove {
-        /// The queue.
-        queue: Arc<str>,
-        /// Which messages.
-        select: Select,
+    /// Shows the jobs of the virtual host, by number: [`Answer::Jobs`].
+    Jobs,
+    /// Shows a job of the virtual host: [`Answer::Job`].
+    Job {
+        /// Its number.
+        id: u64,
+        /// Answered when it is over.
+        waits: bool,
     },
-    /// Takes messages back, and asks back those that somebody works on.
-    CancelMessages {
-        /// The queue.
-        queue: Arc<str>,
-        /// Which messages.
-        select: Select,
-    },
-    /// Puts dead letters back.
-    Replay {
-        /// The queue.
-        queue: Arc<str>,
-        /// Which messages.
-        select: Select,
-        /// Another priority.
-        promote: Option<Given>,
+    /// Ends a job of the virtual host where it is, and shows it: [`Answer::Job`]. One that is over is left as it is.
+    CancelJob {
+        /// Its number.
+        id: u64,
     },
     /// Shows every virtual host, by name.
     Vhosts,
@@ -168,7 +162,7 @@ impl Request {
     pub fn withdraws(&self) -> bool {
         match self {
             Self::By { request, .. } => request.withdraws(),
-            Self::CancelMessages { .. } | Self::Remove { .. } => true,
+            Self::Change { change: Change::Cancel | Change::Remove, .. } => true,
             Self::Do(command) => matches!(
                 command,
                 Command::CancelMessages { .. }
@@ -227,6 +221,12 @@ pub enum Answer {
     Page(Page),
     /// A message.
     Message(Box<BrowsedMessage>),
+    /// A change has begun.
+    Started(Started),
+    /// Jobs.
+    Jobs(Vec<JobView>),
+    /// A job; `None`: there is none of this number.
+    Job(Option<Box<JobView>>),
 }
 
 impl Request {

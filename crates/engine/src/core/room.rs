@@ -67,6 +67,14 @@ impl<T> Core<T> {
         self.house.awaited.is_some()
     }
 
+    /// Whether there is room for a command, or may be once the disk has given as many files as it takes.
+    pub(super) fn may_fit(&self, command: &Command) -> bool {
+        self.cost_of_command(command).is_none_or(|cost| {
+            let awaited = Awaited { room: self.needed(cost), adds_messages: cost.messages > 0 };
+            self.has_room_for(cost) || self.is_missing(&awaited)
+        })
+    }
+
     /// Whether the request at the head of the line still waits.
     pub(super) fn is_awaiting(&self) -> bool {
         self.house.awaited.is_some_and(|awaited| self.is_missing(&awaited))
@@ -137,11 +145,9 @@ impl<T> Core<T> {
                 self.cost_of_publish(std::slice::from_ref(message), 0).ok().flatten()
             }
             Request::Progress { .. } => Some(Cost::of_changes(1)),
-            Request::Reprioritise { queue, select, .. } => {
-                Some(Cost::of_priority(self.count_selected(queue, select)))
-            }
-            Request::CancelMessages { queue, select } | Request::Replay { queue, select, .. } => {
-                Some(Cost::of_changes(self.count_selected(queue, select)))
+            // What is chosen by a filter is changed by commands of its own, which wait for themselves.
+            Request::Change { queue, select: Select::Id(id), change, .. } => {
+                self.cost_of_command(&change.command(queue, Which::Id(id.as_str().into())))
             }
             Request::SetRoutes(set) => {
                 let vhost = self.asking.vhost;
@@ -189,22 +195,6 @@ impl<T> Core<T> {
         }
     }
 
-    /// The same of those that somebody selects.
-    fn count_selected(&self, queue: &str, select: &Select) -> u64 {
-        match select {
-            Select::Id(_) => 1,
-            // Counted only where there may be no room to change all that there are.
-            Select::Matching(_) | Select::Counted { .. }
-                if self.has_room_for(Cost::of_changes(self.count(queue, &Which::All))) =>
-            {
-                self.count(queue, &Which::All)
-            }
-            Select::Matching(filter) | Select::Counted { filter, .. } => {
-                self.total(queue, filter).unwrap_or(0)
-            }
-        }
-    }
-
     /// A queue that is declared as it is writes nothing: whoever declares before consuming can empty a full store. Nor does
     /// metadata, or a policy, that is set as it is.
     fn changes_nothing(&self, command: &Command) -> bool {
@@ -229,7 +219,7 @@ impl<T> Core<T> {
 }
 
 /// Bytes that setting a value takes: its record, and the room it then leaves to be removed and to be written again.
-fn setting_cost(MetadataEntry { key, value }: &MetadataEntry) -> u64 {
+pub(super) fn setting_cost(MetadataEntry { key, value }: &MetadataEntry) -> u64 {
     let record =
         Writer::cost(METADATA_LEN_MAX + key.len()) + value.as_ref().map_or(0, |value| value.len() as u64);
     let removal = Writer::cost(METADATA_LEN_MAX + key.len());

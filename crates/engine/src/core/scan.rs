@@ -16,10 +16,30 @@
 
 use std::sync::Arc;
 
-use overtake_lane::{Asker, BrowseOrder, Cursor, QueueId, Refusal, Walk};
+use overtake_lane::{Asker, BrowseOrder, Cursor, QueueId, Refusal, Time, Walk};
 
-use super::{Answer, Core, Out};
+use super::bulk::Bulk;
+use super::{Answer, Core, Out, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page};
+
+/// What waits in line for its next step.
+#[derive(Debug)]
+pub(super) enum Turn<T> {
+    /// A look at messages.
+    Look(Box<Scan<T>>),
+    /// A change of messages.
+    Change(Box<Bulk<T>>),
+}
+
+impl<T> Turn<T> {
+    /// Those who wait for it.
+    pub(super) fn into_tickets(self) -> Vec<T> {
+        match self {
+            Self::Look(scan) => vec![scan.ticket],
+            Self::Change(bulk) => bulk.into_tickets().collect(),
+        }
+    }
+}
 
 /// A look at messages that goes on.
 #[derive(Debug)]
@@ -49,39 +69,48 @@ enum Stage {
     Count { counted: u64, from: Option<Cursor> },
 }
 
-impl<T> Scan<T> {
-    pub(super) fn into_ticket(self) -> T {
-        self.ticket
-    }
-}
-
 impl<T> Core<T> {
-    /// Whether a look at messages goes on: then [`Core::scan_on`] is to be called, however often, until it is answered.
+    /// Whether a look at messages goes on, or a change of many: then [`Core::scan_on`] is to be called, however often, until it is answered.
     #[must_use]
     pub fn is_scanning(&self) -> bool {
         !self.scans.is_empty()
     }
 
-    /// Goes on with the scan whose turn it is, by so many looks at messages. It is answered, or goes to the end of the line.
-    pub fn scan_on(&mut self, looks: usize) {
-        let Some(mut scan) = self.scans.pop_front() else { return };
+    /// Goes on with the scan whose turn it is, by so many looks at messages: it is answered, or goes to the end of the line. What it answers
+    /// here, a scan that changes messages asks for: call [`Core::change_on`] at once, unless that [must wait](Core::must_wait). Then it is asked
+    /// for again in the next step.
+    pub fn scan_on(&mut self, now: Time, looks: usize) -> Option<Request> {
+        let mut scan = match self.scans.pop_front()? {
+            Turn::Look(scan) => scan,
+            Turn::Change(bulk) => return self.bulk_step(now, bulk, looks),
+        };
         self.asking = scan.asker;
         let result = match self.scan_step(&mut scan, looks) {
-            Ok(false) => return self.scans.push_back(scan),
+            Ok(false) => {
+                self.scans.push_back(Turn::Look(scan));
+                return None;
+            }
             Ok(true) => Ok(Answer::Page(scan.page)),
             Err(refusal) => Err(refusal.into()),
         };
         self.outs.push(Out::Answer { ticket: scan.ticket, result, durable: false });
+        None
     }
 
-    /// Ends the scans whose answers nobody waits for.
+    /// Ends the looks whose answers nobody waits for. A change goes on all the same.
     pub fn drop_scans(&mut self, is_gone: impl Fn(&T) -> bool) {
-        self.scans.retain(|scan| !is_gone(&scan.ticket));
+        self.scans.retain_mut(|turn| match turn {
+            Turn::Look(scan) => !is_gone(&scan.ticket),
+            Turn::Change(bulk) => {
+                bulk.drop_waiting(&is_gone);
+                true
+            }
+        });
     }
 
     pub(super) fn begin_scan(&mut self, name: Arc<str>, browse: Browse, ticket: T) {
         match self.broker.id_of(self.asking.vhost, &name) {
-            Ok(queue) => self.scans.push_back(Scan {
+            Ok(queue) => self.scans.push_back(Turn::Look(Box::new(Scan {
                 ticket,
                 asker: self.asking,
                 queue,
@@ -92,7 +121,7 @@ impl<T> Core<T> {
                 page: Page::default(),
                 bytes: 0,
                 stage: Stage::Page,
-            }),
+            }))),
             Err(refusal) => {
                 self.outs.push(Out::Answer { ticket, result: Err(refusal.into()), durable: false });
             }

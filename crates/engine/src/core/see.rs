@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, BrowseOrder, CLOCK_KEY, Cursor, Look, MessageView, Place, PolicyKind, Query, QueueId, QueueView,
-    Refusal, Status, Time, Topology, Walk,
+    Binding, BrowseOrder, Cursor, Look, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Status, Time,
+    Topology, Walk,
 };
 
 use super::{Answer, Core, Request};
 use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, QueuePage};
+use crate::jobs::is_of_broker;
 
 impl<T> Core<T> {
     /// Everything that changes nothing.
@@ -72,21 +73,13 @@ impl<T> Core<T> {
     }
 
     fn metadata(&self) -> Metadata {
-        // What is noted of the clock is nobody's.
-        let all = self.broker.metadata().filter(|(key, _)| &***key != CLOCK_KEY);
+        let all = self.broker.metadata().filter(|(key, _)| !is_of_broker(key));
         all.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
     }
 
     fn policies(&self, kind: PolicyKind) -> Result<NamedPolicies, Refusal> {
         let all = self.broker.policies(self.asking.vhost, kind)?;
         Ok(all.map(|(name, policy)| (Arc::clone(name), policy.clone())).collect())
-    }
-
-    /// The messages that a filter takes, all in one step.
-    pub(super) fn find(&self, queue: &str, filter: &Filter) -> Result<Vec<MessageView>, Refusal> {
-        let browse = Browse { filter: filter.clone(), limit: usize::MAX, ..Browse::default() };
-        let look = self.find_some(queue, &browse, &mut Walk::default(), None)?;
-        Ok(look.messages.into_iter().map(|(_, message)| message).collect())
     }
 
     /// The messages of a page, as far as so many looks go; in dispatch order `walk` goes on.

@@ -119,7 +119,7 @@ impl BrokerThread {
             if !self.parked.is_empty() && !self.is_starved() {
                 return None;
             }
-            if self.core.has_more_to_put_back() || self.core.is_scanning() {
+            if self.core.has_more_to_put_back() || (self.core.is_scanning() && !self.is_starved()) {
                 return asks.try_recv().ok();
             }
         }
@@ -429,7 +429,7 @@ impl BrokerThread {
             self.retry = None;
             self.core.try_spilling_again();
         }
-        self.scan_on();
+        self.scan_on(now);
         self.core.keep_house();
         self.carry_out();
         if let Some(why) = self.core.failure() {
@@ -445,16 +445,21 @@ impl BrokerThread {
         self.flush();
     }
 
-    /// Goes on with a look at messages, for somebody who still waits for it.
-    fn scan_on(&mut self) {
+    /// Goes on with a look at messages for somebody who still waits for it, or with a change of many.
+    fn scan_on(&mut self, now: Time) {
         let is_busy = std::mem::take(&mut self.is_busy);
-        if self.core.is_scanning() {
+        if self.core.is_scanning() && !self.is_starved() {
             self.core.drop_scans(|ticket| match ticket {
                 Ticket::Nobody => true,
                 Ticket::Caller(caller) => caller.is_closed(),
                 Ticket::Session { session, .. } => !self.sessions.is_there(*session),
             });
-            self.core.scan_on(if is_busy { LOOKS_BUSY } else { LOOKS_IDLE });
+            let looks = if is_busy { LOOKS_BUSY } else { LOOKS_IDLE };
+            if let Some(change) = self.core.scan_on(now, looks)
+                && !self.core.must_wait(Asker::default(), &change)
+            {
+                self.core.change_on(now, change);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{NewMessage, PublishedCopy};
+use overtake_engine::{Change, NewMessage, PublishedCopy};
 use overtake_lane::{
     Broker, Command, ConsumerId, DeadLetterTo, DeathReason, Message, Outcome, Overflow, QueueId, Receipt,
     Seq, Settings, State, Time,
@@ -156,7 +156,7 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             }
             let settings = &book.settings[queue];
             let came_back =
-                matches!(step.request, Some(Request::Replay { queue, .. }) if is_meant(step, queue, seen));
+                step.request.and_then(replayed_queue).is_some_and(|queue| is_meant(step, queue, seen));
             hold(settings.dead_letter_evicted && (has_arrivals || came_back), Promise::Kept, || {
                 format!("message {message:?} of {} paid for nobody", seen.name)
             })?;
@@ -169,6 +169,15 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
 /// Whether records of other queues come into this one.
 fn is_history(book: &Book, seen: &Seen) -> bool {
     book.settings.values().any(|settings| settings.history.as_deref() == Some(&*seen.name))
+}
+
+/// The queue whose dead letters a request replays.
+pub(super) fn replayed_queue(request: &Request) -> Option<&str> {
+    match request {
+        Request::Change { queue, change: Change::Replay(_), .. }
+        | Request::Do(Command::Replay { queue, .. }) => Some(queue),
+        _ => None,
+    }
 }
 
 /// Whether a name that was asked for is that of a queue.
@@ -282,12 +291,15 @@ fn may_leave(
 ) -> bool {
     let is_named = match step.request {
         Some(
-            Request::Remove { queue: name, .. }
-            | Request::CancelMessages { queue: name, .. }
-            | Request::Replay { queue: name, .. }
-            | Request::Do(Command::Purge { queue: name, .. }),
+            Request::Change { queue: name, change: Change::Remove | Change::Cancel, .. }
+            | Request::Do(
+                Command::Remove { queue: name, .. }
+                | Command::CancelMessages { queue: name, .. }
+                | Command::Purge { queue: name, .. },
+            ),
         ) => is_meant(step, name, queue.1),
-        _ => false,
+        Some(request) => replayed_queue(request).is_some_and(|name| is_meant(step, name, queue.1)),
+        None => false,
     };
     if is_named || step.given.contains(&(queue.0, message.seq)) {
         return true;

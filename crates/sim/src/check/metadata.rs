@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use overtake_engine::Refused;
 use overtake_engine::core::{Answer, Request};
-use overtake_lane::{Broker, CLOCK_KEY, Command, MetadataEntry};
+use overtake_engine::{Refused, is_of_broker};
+use overtake_lane::{Broker, Command, MetadataEntry};
 
 use crate::check::routes::is_of_routes;
 use crate::failure::{Checked, Promise, hold};
@@ -78,9 +78,9 @@ fn apply(values: &mut Values, entries: &[MetadataEntry]) {
 }
 
 /// What clients set. What lasts of routes is among the metadata, too, and the checker of routes sees to it; and what the broker notes
-/// of its clock.
+/// of its clock and its jobs.
 fn there(broker: &Broker) -> Values {
-    let of_clients = broker.metadata().filter(|(key, _)| !is_of_routes(key) && &***key != CLOCK_KEY);
+    let of_clients = broker.metadata().filter(|(key, _)| !is_of_routes(key) && !is_of_broker(key));
     of_clients.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
 }
 

@@ -9,6 +9,7 @@ use overtake_engine::core::{Answer, Request};
 use overtake_lane::{Broker, Command, Refusal, VHOST_DEFAULT_NAME, VhostId, VhostSettings};
 
 use crate::check::Step;
+use crate::check::kept::replayed_queue;
 use crate::failure::{Checked, Promise, hold};
 
 type All = BTreeMap<Arc<str>, (VhostId, VhostSettings)>;
@@ -110,7 +111,7 @@ fn seen(broker: &Broker) -> All {
 
 /// What is published comes only into queues of where it was asked, and a dead letter only from one of where it is.
 pub(crate) fn check_apart(step: &Step<'_>) -> Checked {
-    let is_replayed = matches!(step.request, Some(Request::Replay { .. }));
+    let is_replayed = matches!(step.request, Some(request) if replayed_queue(request).is_some());
     for (queue, message) in step.newest() {
         let vhost = step.after.queues[&queue].vhost;
         let was_in = |name: &str| {

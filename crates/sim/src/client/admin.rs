@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_engine::core::Request;
-use overtake_engine::{Browse, Filter, Select};
+use overtake_engine::{Browse, Change, Filter, Select};
 use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, PolicyKind, Status};
 
 use super::Role;
@@ -15,7 +15,7 @@ impl World {
         let queue = self.some_queue();
         if self.plan.is_deep && self.rng().once_in(2) {
             let select = self.selects_some();
-            self.asks(at, Request::Remove { queue, select });
+            self.asks(at, change(queue, select, Change::Remove));
             return;
         }
         let request = match self.rng().below(16) {
@@ -28,11 +28,11 @@ impl World {
                 let select = self.selects(&queue);
                 let scheme = self.settings_of(&queue).map(|settings| settings.scheme).unwrap_or_default();
                 let priority = draw::priority(self.rng(), scheme);
-                Some(Request::Reprioritise { queue, select, priority })
+                Some(change(queue, select, Change::Reprioritise(priority)))
             }
             6 => {
                 let select = self.selects(&queue);
-                Some(Request::Remove { queue, select })
+                Some(change(queue, select, Change::Remove))
             }
             7 if self.rng().once_in(3) => {
                 let status = self.rng().one_of(&[
@@ -46,7 +46,7 @@ impl World {
             8..=10 => {
                 let select = self.selects(&queue);
                 let promote = self.rng().once_in(3).then_some(Given::Number(3));
-                Some(Request::Replay { queue, select, promote })
+                Some(change(queue, select, Change::Replay(promote)))
             }
             11 => {
                 let browse = Browse {
@@ -89,7 +89,7 @@ impl World {
         }
         let queue = self.some_queue();
         let select = self.selects(&queue);
-        self.asks(at, Request::CancelMessages { queue, select });
+        self.asks(at, change(queue, select, Change::Cancel));
         true
     }
 
@@ -182,4 +182,9 @@ impl World {
             ..Filter::default()
         }
     }
+}
+
+/// A change, answered when it is done.
+pub(crate) fn change(queue: Arc<str>, select: Select, change: Change) -> Request {
+    Request::Change { queue, select, change, only_start: false }
 }

@@ -1,6 +1,6 @@
 //! Clients: little machines that publish, take, settle, forget, resend and misbehave.
 
-mod admin;
+pub(crate) mod admin;
 mod connected;
 mod publisher;
 pub(crate) mod router;

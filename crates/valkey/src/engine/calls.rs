@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use overtake_engine::Failure;
 use overtake_engine::core::{Answer, Request};
+use overtake_engine::{Change, Failure, Select};
 use overtake_lane::{
     Asker, Binding, Command, Given, LaneView, Original, Outcome, Priority, QueueView, Receipt, Refusal,
     Report, Status, WindowId,
@@ -75,28 +75,37 @@ impl House {
                 self.on_floor(|floor, now, after| floor.set_window(now, window, size, joining, after));
                 Ok(Answer::Done)
             }
-            Request::Reprioritise { queue, select, priority } => {
-                let level =
-                    self.definitions.with(|broker| broker.map_priority(asker.vhost, &queue, &priority))?;
-                let original = priority.original();
-                let (hosted, which) = self.choose(asker, &queue, select).await?;
-                self.touch(&hosted, which, |which| Reprioritise { priority: level, original, which }).await
-            }
-            Request::Remove { queue, select } => {
-                let (hosted, which) = self.choose(asker, &queue, select).await?;
-                self.touch(&hosted, which, Remove).await
-            }
-            Request::CancelMessages { queue, select } => {
-                let (hosted, which) = self.choose(asker, &queue, select).await?;
-                self.touch(&hosted, which, Cancel).await
-            }
-            Request::Replay { queue, select, promote } => {
-                let promote = self.promoted(asker, &queue, promote)?;
-                let (hosted, which) = self.choose(asker, &queue, select).await?;
-                self.replay(&hosted, which, promote).await
-            }
+            Request::Change { queue, select, change, .. } => self.change(asker, &queue, select, change).await,
+            // What is changed is changed before it is answered.
+            Request::Jobs => Ok(Answer::Jobs(Vec::new())),
+            Request::Job { .. } | Request::CancelJob { .. } => Ok(Answer::Job(None)),
             Request::SetRoutes(set) => self.set_routes(asker, set).await,
             look => self.look(asker, look).await,
+        }
+    }
+
+    async fn change(
+        self: &Arc<Self>,
+        asker: Asker,
+        queue: &str,
+        select: Select,
+        change: Change,
+    ) -> Result<Answer, Failure> {
+        let priority = match &change {
+            Change::Reprioritise(priority) => Some(priority.clone()),
+            Change::Replay(promote) => promote.clone(),
+            Change::Remove | Change::Cancel => None,
+        };
+        let promoted = self.promoted(asker, queue, priority)?;
+        let (hosted, which) = self.choose(asker, queue, select).await?;
+        match (change, promoted) {
+            (Change::Reprioritise(_), Some((priority, original))) => {
+                self.touch(&hosted, which, |which| Reprioritise { priority, original, which }).await
+            }
+            (Change::Reprioritise(_), None) => unreachable!("it names a priority"),
+            (Change::Remove, _) => self.touch(&hosted, which, Remove).await,
+            (Change::Cancel, _) => self.touch(&hosted, which, Cancel).await,
+            (Change::Replay(_), promote) => self.replay(&hosted, which, promote).await,
         }
     }
 
