@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use overtake_engine::{Browse, Content, DeleteOnly, Engine, Filter, LocalEngine, NewMessage, Select, Target};
-use overtake_lane::{BrowseOrder, Settings};
+use overtake_engine::{
+    Browse, Content, DeleteOnly, Engine, Filter, LocalEngine, NewMessage, Pending, Select, Target,
+};
+use overtake_lane::{BrowseOrder, Given, Settings};
 
 use crate::Plan;
 use crate::report::Row;
@@ -30,6 +32,26 @@ fn message(queue: &str, priority: usize, key: Option<String>) -> NewMessage {
         content: Content { body: vec![b'x'; BODY_LEN].into(), ..Content::default() },
         ..NewMessage::default()
     }
+}
+
+/// A change of the deep queue.
+type Change = fn(&LocalEngine) -> Pending<u64>;
+
+/// Changes of the deep queue, each with how many of its messages it changes.
+fn changes(messages: u64) -> [(&'static str, Change, u64); 5] {
+    fn all() -> Select {
+        Select::Matching(Filter::default())
+    }
+    let none = |engine: &LocalEngine| {
+        engine.remove(DEEP, Select::Matching(Filter { key: Some("nope".into()), ..Filter::default() }))
+    };
+    [
+        ("a removal by key that takes none", none, 0),
+        ("another priority for all", |engine| engine.reprioritise(DEEP, all(), Given::Number(3)), messages),
+        ("a removal of all by a filter", |engine| engine.remove(DEEP, all()), messages),
+        ("a purge", |engine| engine.purge(DEEP, None), messages),
+        ("the deletion of the queue", |engine| engine.delete_queue(DEEP, DeleteOnly::default()), messages),
+    ]
 }
 
 /// Looks that take no message, so that each looks at all there are.
@@ -133,27 +155,18 @@ async fn measure(messages: usize) -> Vec<Row> {
             start.elapsed(),
         ));
     }
-    let key = Filter { key: Some("nope".into()), ..Filter::default() };
-    let remove = engine.remove(DEEP, Select::Matching(key));
-    let (took, meanwhile) = beside(&engine, async move {
-        assert_eq!(remove.await.expect("it is answered"), 0, "nothing matches");
-    })
-    .await;
-    let changed = |what: &str, took| Row::new(format!("messages, {what}"), "messages", messages, took);
-    rows.extend(others("a removal by key that takes none", meanwhile));
-    rows.push(changed("a removal by key that takes none", took));
-    let purge = engine.purge(DEEP, None);
-    let (took, meanwhile) = beside(&engine, async move {
-        assert_eq!(purge.await.expect("it is answered"), messages as u64, "all are ready");
-    })
-    .await;
-    rows.extend(others("a purge", meanwhile));
-    rows.push(changed("a purge", took));
-    fill(&engine, messages).await;
-    let delete = engine.delete_queue(DEEP, DeleteOnly::default());
-    let (took, meanwhile) = beside(&engine, async move { _ = delete.await.expect("it is answered") }).await;
-    rows.extend(others("the deletion of the queue", meanwhile));
-    rows.push(changed("the deletion of the queue", took));
+    for (what, change, expected) in changes(messages as u64) {
+        if engine.queue(DEEP).await.expect("it is there").lanes.iter().all(|lane| lane.ready == 0) {
+            fill(&engine, messages).await;
+        }
+        let change = change(&engine);
+        let (took, meanwhile) = beside(&engine, async move {
+            assert_eq!(change.await.expect("it is answered"), expected, "{what}");
+        })
+        .await;
+        rows.extend(others(what, meanwhile));
+        rows.push(Row::new(format!("messages, {what}"), "messages", messages, took));
+    }
     engine.close();
     rows
 }

@@ -11,7 +11,7 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
     LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
-    QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Select, Snapshot, Target, leads_nowhere,
+    QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Snapshot, Target, leads_nowhere,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Existing, Given, Outcome, Part, Policy, PolicyKind,
@@ -100,15 +100,15 @@ impl Desk {
     }
 
     /// Whether one has all rights that something takes.
-    fn must(&self, what: &impl Takes) -> Result<(), Denied> {
+    pub(crate) fn must(&self, what: &impl Takes) -> Result<(), Denied> {
         what.takes(&mut |need| self.who.must(&self.vhost, need))
     }
 
-    fn must_have(&self, right: Right, to: Named<'_>) -> Result<(), Denied> {
+    pub(crate) fn must_have(&self, right: Right, to: Named<'_>) -> Result<(), Denied> {
         self.who.must(&self.vhost, Need { right, to })
     }
 
-    fn record(&self, action: &'static str, object: &str, before: Value, after: Value) {
+    pub(crate) fn record(&self, action: &'static str, object: &str, before: Value, after: Value) {
         let deed = Deed::of(Some(&self.who), action, object).within(&self.vhost).from_to(before, after);
         self.gate.record(deed);
     }
@@ -552,39 +552,6 @@ impl Desk {
         Ok(self.engine.message(queue, id).await?)
     }
 
-    /// Gives messages another priority. Read and write.
-    pub async fn reprioritise(&self, queue: &str, select: Select, priority: Given) -> Done<u64> {
-        self.must_have(Right::Read, Named::Queue(queue))?;
-        self.must_have(Right::Write, Named::Queue(queue))?;
-        let (which, to) = (format!("{select:?}"), json!(priority));
-        let count = self.engine.reprioritise(queue, select, priority).await?;
-        self.record(
-            "message.reprioritise",
-            queue,
-            json!({"which": which}),
-            json!({"priority": to, "count": count}),
-        );
-        Ok(count)
-    }
-
-    /// Removes messages. Read.
-    pub async fn remove(&self, queue: &str, select: Select) -> Done<u64> {
-        self.must_have(Right::Read, Named::Queue(queue))?;
-        let which = format!("{select:?}");
-        let count = self.engine.remove(queue, select).await?;
-        self.record("message.remove", queue, json!({"which": which}), json!({"count": count}));
-        Ok(count)
-    }
-
-    /// Takes messages back, or asks for them. Read.
-    pub async fn cancel_messages(&self, queue: &str, select: Select) -> Done<u64> {
-        self.must_have(Right::Read, Named::Queue(queue))?;
-        let which = format!("{select:?}");
-        let count = self.engine.cancel_messages(queue, select).await?;
-        self.record("message.cancel", queue, json!({"which": which}), json!({"count": count}));
-        Ok(count)
-    }
-
     /// Removes all that stands so. Read.
     pub async fn purge(&self, queue: &str, status: Option<Status>, expect: Option<u64>) -> Done<u64> {
         self.must_have(Right::Read, Named::Queue(queue))?;
@@ -593,16 +560,6 @@ impl Desk {
             Some(expect) => self.engine.purge_counted(queue, status, expect).await?,
         };
         self.record("queue.purge", queue, json!({"status": status}), json!({"count": count}));
-        Ok(count)
-    }
-
-    /// Puts dead letters back into their lanes. Read and write.
-    pub async fn replay(&self, queue: &str, select: Select, promote: Option<Given>) -> Done<u64> {
-        self.must_have(Right::Read, Named::Queue(queue))?;
-        self.must_have(Right::Write, Named::Queue(queue))?;
-        let which = format!("{select:?}");
-        let count = self.engine.replay(queue, select, promote).await?;
-        self.record("message.replay", queue, json!({"which": which}), json!({"count": count}));
         Ok(count)
     }
 

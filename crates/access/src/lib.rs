@@ -5,6 +5,7 @@
 
 mod attempts;
 mod audit;
+mod changes;
 mod checks;
 mod deeds;
 mod desk;

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 const PARAMS_MAX: usize = 100;
 /// Default number of messages or queues on a page.
 const PAGE_LIMIT: usize = 50;
-/// Largest `timeout_ms`: a day.
+/// Largest `timeout_ms` and `wait_ms`: a day.
 const TIMEOUT_MS_MAX: u64 = 86_400_000;
 
 /// Query parameters that no method has taken yet.
@@ -186,11 +186,15 @@ impl Params {
     /// # Errors
     /// 422 for a value that is not valid.
     pub fn into_timeout(mut self) -> Result<Option<Duration>, Problem> {
-        let given = self.take("timeout_ms")?;
-        let wrong =
-            || Problem::bad_value("timeout_ms", format!("must be a number from 0 to {TIMEOUT_MS_MAX}"));
-        let timeout = given.map(|text| digits(&text).filter(|ms| *ms <= TIMEOUT_MS_MAX).ok_or_else(wrong));
-        Ok(timeout.transpose()?.map(Duration::from_millis))
+        milliseconds("timeout_ms", self.take("timeout_ms")?)
+    }
+
+    /// Takes `wait_ms`.
+    ///
+    /// # Errors
+    /// 422 for a value that is not valid.
+    pub fn into_wait(mut self) -> Result<Option<Duration>, Problem> {
+        milliseconds("wait_ms", self.take_word("wait_ms")?)
     }
 
     /// Takes the parameters that say which parts of a message to show.
@@ -300,6 +304,12 @@ fn with_bodies(word: &str) -> Result<bool, Problem> {
 /// Parses a number that consists of digits only. (`u64::from_str` also accepts a leading `+`.)
 pub fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| u64::from_str(text).ok())?
+}
+
+fn milliseconds(name: &str, given: Option<String>) -> Result<Option<Duration>, Problem> {
+    let wrong = || Problem::bad_value(name, format!("must be a number from 0 to {TIMEOUT_MS_MAX}"));
+    let given = given.map(|text| digits(&text).filter(|ms| *ms <= TIMEOUT_MS_MAX).ok_or_else(wrong));
+    Ok(given.transpose()?.map(Duration::from_millis))
 }
 
 fn text(encoded: &str) -> Result<String, Problem> {

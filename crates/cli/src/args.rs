@@ -7,7 +7,7 @@ use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     audit, cancel, category, completions, config, connector, consume, definitions, dlq, doctor, drain,
-    exchange, exec, health, man, move_queue, peek, policy, publish, purge, queue, relay, remove, replay,
+    exchange, exec, health, job, man, move_queue, peek, policy, publish, purge, queue, relay, remove, replay,
     reprioritise, routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
@@ -91,6 +91,9 @@ pub(crate) enum Command {
     Purge(purge::PurgeArgs),
     Replay(replay::ReplayArgs),
     Move(move_queue::MoveArgs),
+    /// List, show and cancel jobs: changes of many messages, which go on between other requests.
+    #[command(subcommand)]
+    Job(job::JobCommand),
     /// Submit work to be executed, see how it goes, and steer it.
     Exec(exec::ExecArgs),
     /// Publish messages by a cron line: make, list, change and delete schedules.

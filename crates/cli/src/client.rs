@@ -133,6 +133,12 @@ impl Client {
         .await
     }
 
+    /// `GET` of something that may wait at the broker for so long.
+    pub(crate) async fn get_waiting(&self, wait_ms: u64, path: &str) -> Result<Value, Failure> {
+        let within = self.timeout.saturating_add(Duration::from_millis(wait_ms));
+        self.ask_within(within, Method::GET, path, None).await.map(|answer| answer.body)
+    }
+
     /// `GET`.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.ask(Method::GET, path, None).await.map(|answer| answer.body)

@@ -22,6 +22,7 @@ mod exchange_answer;
 mod exchanges;
 mod executions;
 mod held;
+mod jobs;
 mod leases;
 mod login;
 mod messages;
@@ -93,6 +94,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(queues::routes())
         .merge(messages::routes())
         .merge(bulk::routes())
+        .merge(jobs::routes())
         .merge(leases::routes())
         .merge(exchanges::routes())
         .merge(categories::routes())

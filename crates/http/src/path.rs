@@ -147,7 +147,11 @@ impl<S: Send + Sync> FromRequestParts<S> for MessageId {
     }
 }
 
-async fn param<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+pub(crate) async fn param<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    name: &str,
+) -> Result<String, Problem> {
     let params = RawPathParams::from_request_parts(parts, state).await;
     let found = params
         .ok()

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::queue::{touch_each, touched};
-use super::{Ended, Session};
+use super::{Ended, Session, job};
 use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::Exit;
@@ -36,8 +36,8 @@ const DONE: &str = "cancelled, or asked for";
 /// Asks for each id, or once for a filter.
 pub(crate) async fn run(args: &CancelArgs, session: &Session) -> Ended {
     let many = async |request| {
-        let path = path(&["v1", "queues", &args.queue, "cancel"]);
-        session.client.post(&path, &Value::Object(request)).await
+        let to = path(&["v1", "queues", &args.queue, "cancel"]);
+        job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await
     };
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {

@@ -18,6 +18,7 @@ mod exec_create;
 mod exec_follow;
 mod exec_submit;
 pub(crate) mod health;
+pub(crate) mod job;
 mod lines;
 pub(crate) mod man;
 pub(crate) mod move_queue;
@@ -106,6 +107,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Drain(args) => ask(&global, async |session| drain::run(&args, session).await),
         Command::User(command) => ask(&global, async |session| user::run(&command, session).await),
         Command::Vhost(command) => ask(&global, async |session| vhost::run(&command, session).await),
+        Command::Job(command) => ask(&global, async |session| job::run(&command, session).await),
         Command::Schedule(command) => ask(&global, async |session| schedule::run(&command, session).await),
         Command::Policy(command) => ask(&global, async |session| policy::run(&command, session).await),
         Command::Definitions(command) => {

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::Value;
 
 use super::queue::{touch_each, touched};
-use super::{Ended, Session};
+use super::{Ended, Session, job};
 use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
@@ -57,5 +57,6 @@ async fn remove(
     request: serde_json::Map<String, Value>,
     session: &Session,
 ) -> Result<Value, Failure> {
-    session.client.post(&path(&["v1", "queues", &args.queue, "remove"]), &Value::Object(request)).await
+    let to = path(&["v1", "queues", &args.queue, "remove"]);
+    job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await
 }

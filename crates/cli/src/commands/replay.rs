@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::queue::{touch_each, touched};
-use super::{Ended, Session};
+use super::{Ended, Session, job};
 use crate::address::path;
 use crate::failure::Exit;
 use crate::selection::{Chosen, Selection};
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &ReplayArgs, session: &Session) -> Ended {
         if let Some(priority) = &args.promote {
             request.insert("priority".to_owned(), words::priority(priority));
         }
-        session.client.post(&to, &Value::Object(request)).await
+        job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await
     };
     let answer = match args.which.chosen()? {
         Chosen::Ids(ids) => {

@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::queue::{touch_each, touched};
-use super::{Ended, Session};
+use super::{Ended, Session, job};
 use crate::address::path;
 use crate::failure::Exit;
 use crate::selection::{Chosen, Selection};
@@ -48,10 +48,8 @@ pub(crate) async fn run(args: &ReprioritiseArgs, session: &Session) -> Ended {
         }
         Chosen::Matching(mut request) | Chosen::All(mut request) => {
             request.insert("priority".to_owned(), priority);
-            session
-                .client
-                .post(&path(&["v1", "queues", &args.queue, "reprioritise"]), &Value::Object(request))
-                .await?
+            let to = path(&["v1", "queues", &args.queue, "reprioritise"]);
+            job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await?
         }
     };
     session.out.done(&answer, || touched(&answer, &done))?;

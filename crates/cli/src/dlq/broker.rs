@@ -11,6 +11,7 @@ use crate::address::{path, query};
 use crate::body;
 use crate::client::Client;
 use crate::commands::dlq::{LaneName, Of};
+use crate::commands::job;
 use crate::commands::queue::text;
 use crate::failure::{Exit, Failure};
 
@@ -132,7 +133,8 @@ impl Broker<'_> {
     }
 
     async fn put_back(&self, queue: &str, which: &Value) -> Result<u64, Failure> {
-        let answer = self.client.post(&path(&["v1", "queues", queue, "replay"]), which).await?;
+        let to = path(&["v1", "queues", queue, "replay"]);
+        let answer = job::change(self.client, true, &to, which).await?;
         Ok(answer["count"].as_u64().unwrap_or(0))
     }
 

@@ -18,6 +18,7 @@ mod exits;
 mod full_disk;
 mod help;
 mod hostile;
+mod job;
 mod lifecycle;
 mod management;
 mod memory;

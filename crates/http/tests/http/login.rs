@@ -230,7 +230,11 @@ async fn who_has_no_rights_may_do_nothing_but_see_who_one_is() {
                     assert_eq!(reply.code(), "404 no-such-connector");
                 }
                 "GET /v1/schedules" if may_enter => assert_eq!(reply.json["schedules"], json!([])),
+                "GET /v1/jobs" if may_enter => assert_eq!(reply.json["jobs"], json!([])),
                 // One of a queue that one may not see is not told from none.
+                "GET /v1/jobs/{job}" | "DELETE /v1/jobs/{job}" if may_enter => {
+                    assert_eq!(reply.code(), "404 no-such-job");
+                }
                 "GET /v1/schedules/{schedule}" | "DELETE /v1/schedules/{schedule}" if may_enter => {
                     assert_eq!(reply.code(), "404 no-such-schedule");
                 }

@@ -4,6 +4,7 @@ mod categories;
 mod connectors;
 mod executions;
 mod faults;
+mod jobs;
 mod login;
 mod metrics;
 mod openapi;

@@ -57,6 +57,9 @@ const EVERY: &str = "
     GET /v1/exchanges
     GET /v1/exchanges/{exchange}
     GET /v1/exchanges/{exchange}/bindings
+    DELETE /v1/jobs/{job}
+    GET /v1/jobs
+    GET /v1/jobs/{job}
     GET /v1/queues
     GET /v1/queues/{queue}
     GET /v1/queues/{queue}/messages

@@ -52,6 +52,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "cancel" -d 'Take 
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "purge" -d 'Remove everything that waits in a queue: what is ready or delayed. Leased messages stay with their consumers'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "replay" -d 'Put dead letters back into their lanes'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "move" -d 'Move what waits in a queue to another broker, each message once and in order'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "job" -d 'List, show and cancel jobs: changes of many messages, which go on between other requests'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exec" -d 'Submit work to be executed, see how it goes, and steer it'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "schedule" -d 'Publish messages by a cron line: make, list, change and delete schedules'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "exchange" -d 'Declare, list, bind and delete exchanges, and publish to them'
@@ -673,6 +674,49 @@ complete -c overtake -n "__fish_overtake_using_subcommand move" -l delete -d 'De
 complete -c overtake -n "__fish_overtake_using_subcommand move" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand move" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "list" -d 'List changes of many messages: those that go on, and the last that are over'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "show" -d 'Show how far a job is'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "cancel" -d 'Cancel a job: it ends where it is, and what it has changed stays changed'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from cancel" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l queue -d 'The queue' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and not __fish_seen_subcommand_from create submit list show cancel retry reprioritise reprioritize status pause resume limit" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F

@@ -77,7 +77,7 @@ fn converse(stream: &TcpStream, held: &str, send: &SyncSender<Asked>, tell: &Tel
             head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
         let mut body = vec![0; len.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
-        let body = serde_json::from_slice(&body).ok()?;
+        let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).ok()? };
         let told = tell(&what, &body);
         let is_held = what == held;
         send.send((what, body)).ok()?;
