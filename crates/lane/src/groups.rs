@@ -143,6 +143,39 @@ impl Groups {
         self.set_out(key, |out| out - 1);
     }
 
+    /// Whether there is nothing to free.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.wakes.is_empty() && self.lanes.is_empty()
+    }
+
+    /// Frees what is known of a message that is gone with all others. Nothing is offered from then on.
+    pub(crate) fn drop_member(&mut self, key: Option<&str>, lane: u16, seq: Seq) {
+        let key = key.unwrap_or("");
+        let Some(group) = self.groups.get_mut(key) else { return };
+        if let Some(waiting) = group.waiting.get_mut(&lane) {
+            waiting.seqs.remove(&seq);
+            if waiting.seqs.is_empty() {
+                group.waiting.remove(&lane);
+            }
+        }
+        if group.waiting.is_empty() {
+            self.groups.remove(key);
+        }
+    }
+
+    /// Frees one piece of what is left once all messages are gone. False: there is none.
+    pub(crate) fn pop(&mut self) -> bool {
+        if let Some((_, key)) = self.wakes.pop_first() {
+            self.groups.remove(&key);
+            return true;
+        }
+        let Some(offers) = self.lanes.last_mut() else { return false };
+        if offers.turns.pop_first().is_none() {
+            self.lanes.pop();
+        }
+        true
+    }
+
     fn set_out(&mut self, key: Option<&str>, change: impl Fn(u64) -> u64) {
         let Terms { limit, takes_turns, .. } = self.terms;
         let is_full = |out: u64| limit > 0 && out >= u64::from(limit);

@@ -96,6 +96,15 @@ impl SeqIndex {
         })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty() && self.old.is_empty()
+    }
+
+    /// Frees a page, whatever it has. False: there is none.
+    pub(crate) fn pop_page(&mut self) -> bool {
+        self.ring.pop_back().is_some() || self.old.pop_first().is_some()
+    }
+
     fn page_or_new(&mut self, number: u64) -> &mut Page {
         let new = || Box::new(Page { used: 0, slots: [NONE; PAGE_LEN] });
         let Some(nth) = number.checked_sub(self.first) else {

@@ -70,6 +70,7 @@ impl World {
                         || !life.flight.is_empty()
                         || !life.jobs.is_empty()
                         || life.core.has_more_to_put_back()
+                        || life.core.is_clearing()
                         || life.durable != life.core.tail()
                 }
             };

@@ -10,6 +10,7 @@
 //! `Core::keep`, and every place it releases comes back to the contents or the shelf there.
 
 mod clean;
+mod clear;
 mod disk;
 mod holders;
 mod house;
