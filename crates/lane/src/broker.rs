@@ -79,7 +79,7 @@ pub struct Broker {
     pub(crate) held: bool,
     pub(crate) work_notes: WorkNotes,
     pub(crate) totals: Totals,
-    /// What is left in memory of queues that are gone.
+    /// What is left in memory of messages that are gone all at once.
     pub(crate) remains: Remains,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,

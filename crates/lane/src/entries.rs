@@ -220,6 +220,15 @@ impl Entries {
         slot
     }
 
+    /// Puts in one that was taken out of other slots, as it is; it is in no list, and has no alarm.
+    pub(crate) fn put(&mut self, entry: Entry) -> Slot {
+        self.len += 1;
+        let slot = self.next_slot(usize::from(entry.lane));
+        self[slot] =
+            Entry { bucket: NO_BUCKET, alarm_prev: NONE, alarm_next: NONE, prev: NONE, next: NONE, ..entry };
+        slot
+    }
+
     fn next_slot(&mut self, lane: usize) -> Slot {
         if lane >= self.filling.len() {
             self.filling.resize(lane + 1, NONE);
@@ -308,6 +317,18 @@ impl Entries {
         let entry = &mut self[slot];
         let extras = entry.message.extras.take();
         let message = Message { extras, ..entry.message };
+        self.vacate(slot);
+        message
+    }
+
+    /// Vacates a slot, whatever lists it is in. Answers what was there.
+    pub(crate) fn take(&mut self, slot: Slot) -> Entry {
+        let entry = std::mem::replace(&mut self[slot], Entry::vacant());
+        self.vacate(slot);
+        entry
+    }
+
+    fn vacate(&mut self, slot: Slot) {
         let number = slot / BLOCK_LEN;
         let block = &mut self.blocks[number as usize];
         block.used &= !(1 << (slot % BLOCK_LEN));
@@ -316,7 +337,6 @@ impl Entries {
             self.sparse.push(number);
         }
         self.len -= 1;
-        message
     }
 }
 

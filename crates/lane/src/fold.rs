@@ -114,6 +114,8 @@ impl Broker {
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
             }
+            Fact::Purged { before, .. } if !SEQS.contains(&before) => return Err(Unfounded),
+            Fact::Purged { queue, before, kept } => self.known(queue)?.fold_purged(before, &kept, step),
             Fact::Moved { from, seq, to } => self.fold_moved(from, seq, to, step)?,
         }
         Ok(())

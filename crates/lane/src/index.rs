@@ -162,6 +162,11 @@ impl TextIndex {
         Self { slots: HashTable::new(), hasher: FixedState::with_seed(seed), text_of }
     }
 
+    /// The same without a text in it.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { slots: HashTable::new(), hasher: self.hasher.clone(), text_of: self.text_of }
+    }
+
     pub(crate) fn get(&self, entries: &Entries, text: &str) -> Option<Slot> {
         self.slots.find(self.hasher.hash_one(text), |slot| (self.text_of)(entries, *slot) == text).copied()
     }

@@ -118,6 +118,11 @@ impl Lane {
         std::mem::take(&mut self.returned)
     }
 
+    /// The lists of its ready messages in memory.
+    pub(crate) fn lists_mut(&mut self) -> (&mut List, &mut BTreeMap<Seq, Slot>) {
+        (&mut self.fresh, &mut self.returned)
+    }
+
     /// The first message of `fresh`.
     pub(crate) fn fresh_head(&self) -> Option<Slot> {
         self.fresh.head()

@@ -1,7 +1,7 @@
-//! What is left in memory of messages that are gone all at once, with their queue: it is given back a few messages at a time.
+//! What is left in memory of messages that are gone all at once, with their queue or by a purge: it is given back a few messages at a time.
 //!
 //! ```text
-//!   delete ─▶ one fact, the messages are gone ─▶ Remains ─▶ Broker::clear_remains ─▶ Released, Released, ...
+//!   delete, purge ─▶ one fact, the messages are gone ─▶ Remains ─▶ Broker::clear_remains ─▶ Released, Released, ...
 //! ```
 //!
 //! Nobody sees what is here, and no fact is about it: a broker that stops loses nothing with it. Invariant: of each message
@@ -21,7 +21,7 @@ use crate::message::Message;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remains(VecDeque<Heap>);
 
-/// What is left of one queue: its messages, and what found them that is too large to be freed at once.
+/// What is left of one queue: messages, and what found them that is too large to be freed at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heap {
     pub(crate) entries: Entries,
@@ -88,7 +88,7 @@ impl Broker {
         !self.remains.0.is_empty()
     }
 
-    /// Frees what is left in memory of queues that are gone with all their messages: up to so many messages, or as much besides. Their
+    /// Frees what is left in memory of messages that are gone all at once: up to so many messages, or as much besides. Their
     /// contents are released.
     pub fn clear_remains(&mut self, most: usize, step: &mut Step) {
         let mut left = most;

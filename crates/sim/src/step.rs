@@ -51,7 +51,7 @@ pub(crate) enum Act {
 
 /// Messages that a step of a scan looks at: few, so that much happens between two steps.
 const LOOKS: usize = 3;
-/// Messages of deleted queues that a step clears.
+/// Messages, gone all at once, that a step clears.
 const CLEARED: usize = 3;
 
 /// A step that was done.

@@ -1,4 +1,5 @@
-//! Clearing: the contents of messages that are gone with their queue are released step by step, between whatever else is asked.
+//! Clearing: the contents of messages that are gone all at once, with their queue or by a purge, are released step by step, between whatever else is
+//! asked.
 //!
 //! Until then they count as kept ([`Core::kept`]), and what the journal keeps for them is not given back.
 

@@ -30,7 +30,7 @@ const FULL_RETRY_MS: u64 = 1_000;
 const LOOKS_IDLE: usize = 2_048;
 /// And while something is: so much less than what is asked takes.
 const LOOKS_BUSY: usize = 256;
-/// Messages of deleted queues whose contents are released at once while nothing else is asked: that takes about a ms.
+/// Messages of deleted and purged queues whose contents are released at once while nothing else is asked: that takes about a ms.
 const CLEARED_IDLE: usize = 4_096;
 /// And while something is: so much less than what is asked takes.
 const CLEARED_BUSY: usize = 512;
