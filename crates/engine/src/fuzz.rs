@@ -96,6 +96,7 @@ fn open_and_use(disk: &MemoryDisk, on_damage: OnDamage) {
         let purge = Command::Purge { queue, status: Some(Status::Dead), expect: None };
         core.handle_by(START, asker, Request::Do(purge), ());
     }
+    core.clear_on(LOOKS);
     core.keep_house();
     if let Some(batch) = core.take_batch() {
         committer.commit(&batch).expect("a disk in memory takes what was prepared");

@@ -29,6 +29,9 @@ impl Engine {
 
     fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
         self.core.handle(NOW, request, ());
+        while self.core.is_clearing() {
+            self.core.clear_on(7);
+        }
         self.core.keep_house();
         while let Some(batch) = self.core.take_batch() {
             self.committer.commit(&batch).expect("the disk is well");
@@ -217,4 +220,37 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
         assert!(!engine.core.is_held(), "leases go on");
         engine.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Release })).expect("put back");
     }
+}
+
+/// What a deleted queue had in memory is released step by step, and nobody waits for that.
+#[test]
+fn a_deletion_is_done_at_once_and_a_store_that_ends_meanwhile_has_nothing_to_make_up_for() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open(&disk);
+    let declare = || Request::Do(Command::declare("q0".into(), Box::default()));
+    engine.ask(declare()).expect("declared");
+    for _ in 0..5 {
+        engine.publish().expect("there is room");
+    }
+    let delete = Command::DeleteQueue { name: "q0".into(), if_empty: false, if_unused: false };
+    engine.core.handle(NOW, Request::Do(delete), ());
+    assert!(matches!(engine.core.take_outs()[..], [Out::Answer { result: Ok(Answer::Count(5)), .. }]));
+    assert!(engine.core.is_clearing());
+    assert_eq!(engine.core.kept().0, 5, "all of it is still in memory");
+    engine.core.clear_on(2);
+    assert_eq!(engine.core.kept().0, 3);
+    engine.core.handle(NOW, declare(), ());
+    engine.core.take_outs();
+    while let Some(batch) = engine.core.take_batch() {
+        engine.committer.commit(&batch).expect("the disk is well");
+    }
+    drop(engine);
+    disk.kill();
+
+    let mut engine = Engine::open(&disk);
+    assert!(!engine.core.is_clearing());
+    assert_eq!((engine.core.messages(), engine.core.broker().queue_count()), (0, 1));
+    engine.ask(declare()).expect("it is there");
+    engine.publish().expect("it takes messages");
+    assert_eq!(engine.core.messages(), 1);
 }

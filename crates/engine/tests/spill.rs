@@ -46,6 +46,9 @@ impl Engine {
     }
 
     fn keep_house(&mut self) {
+        while self.core.is_clearing() {
+            self.core.clear_on(7);
+        }
         self.core.keep_house();
         let mut jobs = self.core.take_jobs();
         if let Some(batch) = self.core.take_batch() {

@@ -12,7 +12,6 @@ use crate::message::{Settled, State, Status};
 use crate::priority::{Given, Priority};
 use crate::queue::{Admitted, Queue};
 use crate::refusal::Refusal;
-use crate::run::RunId;
 
 impl Broker {
     pub(crate) fn reprioritise(
@@ -62,18 +61,8 @@ impl Broker {
         if expect.is_some_and(|expect| expect != count) {
             return Err(Refusal::CountDiffers { count });
         }
-        let slots = queue.purgeable(status);
-        for slot in &slots {
-            queue.settle(*slot, Settled::Removed, step);
-        }
-        let mut count = slots.len() as u64;
-        if matches!(status, None | Some(Status::Ready)) {
-            let runs: Vec<RunId> = queue.runs.keys().chain(queue.quarantined.keys()).copied().collect();
-            for run in runs {
-                count += queue.settle_run(run, Settled::Removed, step);
-                step.facts.push(Fact::RunSettled { queue: id, run, how: Settled::Removed });
-            }
-        }
+        let (count, left) = queue.purge(status, step);
+        self.remains.add(left);
         self.dispatch(id, step);
         Ok(Reply::Count(count))
     }

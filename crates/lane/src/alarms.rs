@@ -26,6 +26,11 @@ struct Wheel {
 }
 
 impl Alarms {
+    /// The same without an alarm.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { now: self.now, wheel: None }
+    }
+
     /// Sets the alarm of a slot that has none.
     pub(crate) fn set(&mut self, entries: &mut Entries, slot: Slot, when: Time) {
         let when = when.0.max(self.now);

@@ -20,6 +20,7 @@ use crate::pushes::{PushLimits, Pushes};
 use crate::queue::{LeaseEnd, Queue};
 use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
+use crate::remains::Remains;
 use crate::run::{Backlog, NoBacklog};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -78,6 +79,8 @@ pub struct Broker {
     pub(crate) held: bool,
     pub(crate) work_notes: WorkNotes,
     pub(crate) totals: Totals,
+    /// What is left in memory of messages that are gone all at once.
+    pub(crate) remains: Remains,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
 }
@@ -114,6 +117,7 @@ impl Broker {
             work_notes: WorkNotes::default(),
             stirred: Vec::new(),
             totals: Totals::default(),
+            remains: Remains::default(),
         }
     }
 

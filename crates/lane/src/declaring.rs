@@ -185,7 +185,7 @@ impl Broker {
             // A pull is cancelled, too: it did not end, its queue did.
             step.effects.extend(queue.roster.farewell(consumer).map(|_| Effect::Cancelled { consumer }));
         }
-        queue.forget_all(step);
+        self.remains.add(queue.into_heap(step));
         step.facts.push(Fact::QueueDeleted { queue: id });
         self.forget_shares(id)
     }

@@ -179,6 +179,8 @@ impl List {
 
 /// Slots that lie together: as many as a mask has bits.
 const BLOCK_LEN: Slot = u32::BITS;
+/// Slots of a chunk: memory comes, and goes, by so many at most, so a queue that grows moves none of its messages.
+const CHUNK_LEN: usize = 1_024;
 /// A block with so many messages left, or fewer, is filled again: no more than three of four slots are vacant for long.
 const SPARSE: u32 = BLOCK_LEN / 4;
 
@@ -188,7 +190,8 @@ const SPARSE: u32 = BLOCK_LEN / 4;
 /// processor finds it before it is asked for. That makes a lease nearly twice as fast as slots taken from anywhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
-    slots: Vec<Entry>,
+    /// Every chunk but the last is full of slots.
+    chunks: Vec<Vec<Entry>>,
     blocks: Vec<Block>,
     /// Blocks with room that no lane fills, the last one found first.
     sparse: Vec<u32>,
@@ -217,6 +220,15 @@ impl Entries {
         slot
     }
 
+    /// Puts in one that was taken out of other slots, as it is; it is in no list, and has no alarm.
+    pub(crate) fn put(&mut self, entry: Entry) -> Slot {
+        self.len += 1;
+        let slot = self.next_slot(usize::from(entry.lane));
+        self[slot] =
+            Entry { bucket: NO_BUCKET, alarm_prev: NONE, alarm_next: NONE, prev: NONE, next: NONE, ..entry };
+        slot
+    }
+
     fn next_slot(&mut self, lane: usize) -> Slot {
         if lane >= self.filling.len() {
             self.filling.resize(lane + 1, NONE);
@@ -238,9 +250,66 @@ impl Entries {
             let number = self.blocks.len() as u32;
             assert!(number < NONE / BLOCK_LEN, "a queue holds fewer than 2^32 messages");
             self.blocks.push(Block::default());
-            self.slots.resize_with(self.slots.len() + BLOCK_LEN as usize, Entry::vacant);
+            self.add_slots();
             number
         })
+    }
+
+    /// Adds the slots of a block.
+    fn add_slots(&mut self) {
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK_LEN => {
+                chunk.resize_with(chunk.len() + BLOCK_LEN as usize, Entry::vacant);
+            }
+            last => {
+                // Most queues are small: only the first chunk grows.
+                let room = if last.is_some() { CHUNK_LEN } else { 0 };
+                let mut chunk = Vec::with_capacity(room);
+                chunk.resize_with(BLOCK_LEN as usize, Entry::vacant);
+                self.chunks.push(chunk);
+            }
+        }
+    }
+
+    /// Whether there are no slots, not even vacant ones.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The messages, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
+        let slots = self.chunks.iter().flatten().zip(0..);
+        slots.filter(|(_, slot)| self.is_used(*slot)).map(|(entry, _)| &entry.message)
+    }
+
+    fn is_used(&self, slot: Slot) -> bool {
+        self.blocks[(slot / BLOCK_LEN) as usize].used & 1 << (slot % BLOCK_LEN) != 0
+    }
+
+    /// Takes the last message away with its slot, for ever, or slots that are vacant: the index of its lane, and the message. No message is put in from
+    /// then on.
+    pub(crate) fn pop(&mut self) -> Option<Option<(u16, Message)>> {
+        let block = self.blocks.last_mut()?;
+        let last = block.used.checked_ilog2();
+        if let Some(last) = last {
+            block.used &= !(1 << last);
+        }
+        let is_over = block.used == 0;
+        let first = (self.blocks.len() - 1) * BLOCK_LEN as usize % CHUNK_LEN;
+        let chunk = self.chunks.last_mut().expect("a block lies in a chunk");
+        let popped = last.and_then(|last| {
+            chunk.truncate(first + last as usize + 1);
+            chunk.pop()
+        });
+        if is_over {
+            chunk.truncate(first);
+            self.blocks.pop();
+            if first == 0 {
+                self.chunks.pop();
+            }
+        }
+        self.len -= usize::from(popped.is_some());
+        Some(popped.map(|entry| (entry.lane, entry.message)))
     }
 
     /// Vacates a slot that is in no list any more.
@@ -248,6 +317,18 @@ impl Entries {
         let entry = &mut self[slot];
         let extras = entry.message.extras.take();
         let message = Message { extras, ..entry.message };
+        self.vacate(slot);
+        message
+    }
+
+    /// Vacates a slot, whatever lists it is in. Answers what was there.
+    pub(crate) fn take(&mut self, slot: Slot) -> Entry {
+        let entry = std::mem::replace(&mut self[slot], Entry::vacant());
+        self.vacate(slot);
+        entry
+    }
+
+    fn vacate(&mut self, slot: Slot) {
         let number = slot / BLOCK_LEN;
         let block = &mut self.blocks[number as usize];
         block.used &= !(1 << (slot % BLOCK_LEN));
@@ -256,7 +337,6 @@ impl Entries {
             self.sparse.push(number);
         }
         self.len -= 1;
-        message
     }
 }
 
@@ -264,13 +344,13 @@ impl std::ops::Index<Slot> for Entries {
     type Output = Entry;
 
     fn index(&self, slot: Slot) -> &Entry {
-        &self.slots[slot as usize]
+        &self.chunks[slot as usize / CHUNK_LEN][slot as usize % CHUNK_LEN]
     }
 }
 
 impl std::ops::IndexMut<Slot> for Entries {
     fn index_mut(&mut self, slot: Slot) -> &mut Entry {
-        &mut self.slots[slot as usize]
+        &mut self.chunks[slot as usize / CHUNK_LEN][slot as usize % CHUNK_LEN]
     }
 }
 
@@ -286,7 +366,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_slot_is_given_once_and_few_are_vacant(
-            ops in prop::collection::vec((0..5_u16, any::<prop::sample::Index>(), 0..3_u8), 1..600),
+            ops in prop::collection::vec((0..5_u16, any::<prop::sample::Index>(), 0..3_u8), 1..4_000),
         ) {
             let (mut entries, mut there) = (Entries::default(), Vec::new());
             let mut most = 0;
@@ -302,8 +382,21 @@ mod tests {
                 prop_assert_eq!(entries.len(), there.len());
                 prop_assert!(there.iter().all(|(slot, seq)| entries[*slot].message.seq == *seq));
                 // Each of the five lanes may have a block that it has only begun.
-                prop_assert!(entries.slots.len() <= 4 * most + 5 * BLOCK_LEN as usize);
+                prop_assert!(entries.blocks.len() * BLOCK_LEN as usize <= 4 * most + 5 * BLOCK_LEN as usize);
             }
+            let mut left: Vec<Seq> = there.into_iter().map(|(_, seq)| seq).collect();
+            let mut here: Vec<Seq> = entries.iter().map(|message| message.seq).collect();
+            let (mut popped, blocks) = (Vec::new(), entries.blocks.len());
+            for _ in 0..left.len() + blocks {
+                popped.extend(entries.pop().into_iter().flatten().map(|(_, message)| message.seq));
+                prop_assert_eq!(entries.len(), left.len() - popped.len());
+                prop_assert_eq!(entries.iter().count(), entries.len());
+            }
+            prop_assert!(entries.is_clear() && entries.pop().is_none());
+            left.sort_unstable();
+            here.sort_unstable();
+            popped.sort_unstable();
+            prop_assert_eq!((&here, &popped), (&left, &left));
         }
     }
 }

@@ -235,6 +235,15 @@ pub enum Fact {
         /// How.
         how: Settled,
     },
+    /// Every message of a queue is gone that was there, wherever it waited, but for those that are named.
+    Purged {
+        /// The queue.
+        queue: QueueId,
+        /// All that was there had a lesser sequence.
+        before: Seq,
+        /// The sequences of those that stay, in order.
+        kept: Vec<Seq>,
+    },
     /// A message left one queue and is, with the same content, in others.
     Moved {
         /// The queue it left.

@@ -51,8 +51,7 @@ impl Broker {
             Fact::QueueDeleted { queue } if self.unsaid.remove(&queue) => {}
             Fact::QueueDeleted { queue } => {
                 self.known(queue)?;
-                let queue = self.forget_queue(queue);
-                queue.forget_all(step);
+                self.fold_queue_deleted(queue, step);
             }
             Fact::ExchangeStored { vhost, name, settings } => {
                 let Vhost { topology, policies, .. } = self.known_vhost(vhost)?;
@@ -115,9 +114,18 @@ impl Broker {
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
             }
+            Fact::Purged { before, .. } if !SEQS.contains(&before) => return Err(Unfounded),
+            Fact::Purged { queue, before, kept } => self.known(queue)?.fold_purged(before, &kept, step),
             Fact::Moved { from, seq, to } => self.fold_moved(from, seq, to, step)?,
         }
         Ok(())
+    }
+
+    /// Nobody waits during a recovery, so nothing is left for later.
+    pub(crate) fn fold_queue_deleted(&mut self, id: QueueId, step: &mut Step) {
+        let heap = self.forget_queue(id).into_heap(step);
+        self.remains.add(heap);
+        self.clear_remains(usize::MAX, step);
     }
 
     fn fold_queue(&mut self, id: QueueId, described: Described) -> Result<(), Unfounded> {
@@ -268,6 +276,7 @@ impl Broker {
         for id in passing.collect::<Vec<_>>() {
             self.end_queue(id, step);
         }
+        self.clear_remains(usize::MAX, step);
         self.drop_transient_exchanges(step);
         self.set_right(now, step);
         let ids: Vec<QueueId> = self.vhosts.queues().collect();

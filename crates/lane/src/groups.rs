@@ -143,6 +143,70 @@ impl Groups {
         self.set_out(key, |out| out - 1);
     }
 
+    /// Groups that will be woken.
+    pub(crate) fn woken(&self) -> usize {
+        self.wakes.len()
+    }
+
+    /// Every message that is ready is gone; those of these keys are out. Answers what is to be freed.
+    pub(crate) fn leave_all(&mut self, out: &[String]) -> Self {
+        let empty = |offers: &Offers| Offers { turns: BTreeSet::new(), pass: offers.pass };
+        let new = Self {
+            terms: self.terms,
+            groups: HashMap::with_hasher(self.groups.hasher().clone()),
+            lanes: self.lanes.iter().map(empty).collect(),
+            wakes: std::mem::take(&mut self.wakes),
+            born: self.born,
+        };
+        let mut left = std::mem::replace(self, new);
+        let woken = self.wakes.iter().map(|(_, key)| &**key);
+        for key in woken.chain(out.iter().map(String::as_str)) {
+            if self.groups.contains_key(key) {
+                continue;
+            }
+            let Some((name, group)) = left.groups.remove_entry(key) else { continue };
+            let Group { out, waiting, bucket, wake } = group;
+            self.groups.insert(Arc::clone(&name), Group { out, waiting: BTreeMap::new(), bucket, wake });
+            if !waiting.is_empty() {
+                left.groups.insert(name, Group { waiting, ..Group::default() });
+            }
+        }
+        left
+    }
+
+    /// Whether there is nothing to free.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.wakes.is_empty() && self.lanes.is_empty()
+    }
+
+    /// Frees what is known of a message that is gone with all others. Nothing is offered from then on.
+    pub(crate) fn drop_member(&mut self, key: Option<&str>, lane: u16, seq: Seq) {
+        let key = key.unwrap_or("");
+        let Some(group) = self.groups.get_mut(key) else { return };
+        if let Some(waiting) = group.waiting.get_mut(&lane) {
+            waiting.seqs.remove(&seq);
+            if waiting.seqs.is_empty() {
+                group.waiting.remove(&lane);
+            }
+        }
+        if group.waiting.is_empty() {
+            self.groups.remove(key);
+        }
+    }
+
+    /// Frees one piece of what is left once all messages are gone. False: there is none.
+    pub(crate) fn pop(&mut self) -> bool {
+        if let Some((_, key)) = self.wakes.pop_first() {
+            self.groups.remove(&key);
+            return true;
+        }
+        let Some(offers) = self.lanes.last_mut() else { return false };
+        if offers.turns.pop_first().is_none() {
+            self.lanes.pop();
+        }
+        true
+    }
+
     fn set_out(&mut self, key: Option<&str>, change: impl Fn(u64) -> u64) {
         let Terms { limit, takes_turns, .. } = self.terms;
         let is_full = |out: u64| limit > 0 && out >= u64::from(limit);

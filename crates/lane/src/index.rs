@@ -96,6 +96,15 @@ impl SeqIndex {
         })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty() && self.old.is_empty()
+    }
+
+    /// Frees a page, whatever it has. False: there is none.
+    pub(crate) fn pop_page(&mut self) -> bool {
+        self.ring.pop_back().is_some() || self.old.pop_first().is_some()
+    }
+
     fn page_or_new(&mut self, number: u64) -> &mut Page {
         let new = || Box::new(Page { used: 0, slots: [NONE; PAGE_LEN] });
         let Some(nth) = number.checked_sub(self.first) else {
@@ -151,6 +160,11 @@ impl TextIndex {
     /// `seed` keeps others from choosing texts that collide; `text_of` finds the text of a slot.
     pub(crate) fn new(seed: u64, text_of: fn(&Entries, Slot) -> &str) -> Self {
         Self { slots: HashTable::new(), hasher: FixedState::with_seed(seed), text_of }
+    }
+
+    /// The same without a text in it.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { slots: HashTable::new(), hasher: self.hasher.clone(), text_of: self.text_of }
     }
 
     pub(crate) fn get(&self, entries: &Entries, text: &str) -> Option<Slot> {

@@ -113,6 +113,16 @@ impl Lane {
         }
     }
 
+    /// What came into it later than its sequence says, which is not there any more.
+    pub(crate) fn take_returned(&mut self) -> BTreeMap<Seq, Slot> {
+        std::mem::take(&mut self.returned)
+    }
+
+    /// The lists of its ready messages in memory.
+    pub(crate) fn lists_mut(&mut self) -> (&mut List, &mut BTreeMap<Seq, Slot>) {
+        (&mut self.fresh, &mut self.returned)
+    }
+
     /// The first message of `fresh`.
     pub(crate) fn fresh_head(&self) -> Option<Slot> {
         self.fresh.head()
@@ -339,6 +349,11 @@ impl Lanes {
 
     pub(crate) fn rank_of(&self, index: u16) -> usize {
         self.lane(index).rank
+    }
+
+    /// Every lane, in no order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane> {
+        self.lanes.iter_mut()
     }
 
     /// Every lane, the most urgent first.

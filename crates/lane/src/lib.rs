@@ -44,6 +44,7 @@ mod queue;
 mod rate;
 mod record;
 mod refusal;
+mod remains;
 mod remote;
 mod roster;
 mod run;

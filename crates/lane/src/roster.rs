@@ -422,6 +422,13 @@ impl Roster {
         has_enough
     }
 
+    /// What a taker holds stands in other slots.
+    pub(crate) fn set_held(&mut self, consumer: ConsumerId, held: List) {
+        let taker = self.takers.get_mut(&consumer).expect("whoever holds something is there");
+        assert_eq!(taker.kind.held().len(), held.len(), "it holds what it held");
+        *taker.kind.held_mut() = held;
+    }
+
     /// Changes a taker and puts it where its room says; `served` gives up its turn.
     pub(crate) fn change<T>(
         &mut self,

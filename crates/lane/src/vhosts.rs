@@ -333,7 +333,7 @@ impl Broker {
 
     pub(crate) fn fold_vhost_deleted(&mut self, id: VhostId, step: &mut Step) -> Option<()> {
         for queue in self.vhosts.fold_deleted(id)? {
-            self.forget_queue(queue).forget_all(step);
+            self.fold_queue_deleted(queue, step);
             // A queue that is known by what comes before may, once that is given back, be known by its messages alone.
             self.unsaid.insert(queue);
         }

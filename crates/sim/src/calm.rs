@@ -72,6 +72,7 @@ impl World {
                         || !life.jobs.is_empty()
                         || life.core.has_more_to_put_back()
                         || life.core.is_scanning()
+                        || life.core.is_clearing()
                         || life.durable != life.core.tail()
                 }
             };

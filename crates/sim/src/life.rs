@@ -233,12 +233,16 @@ impl World {
         if self.is_scanning() && !self.is_starved() {
             self.step(Act::Scan)?;
         }
+        if self.is_clearing() {
+            self.step(Act::Clear)?;
+        }
         self.step(Act::House)?;
         self.want_file();
         self.launch();
         self.set_alarm();
         let puts_back = self.life.as_ref().is_some_and(|life| life.core.has_more_to_put_back());
-        if puts_back || self.is_scanning() || (!self.inbox.is_empty() && !self.is_starved()) {
+        let goes_on = puts_back || self.is_scanning() || self.is_clearing();
+        if goes_on || (!self.inbox.is_empty() && !self.is_starved()) {
             let after = self.chance.schedule.heavy(30);
             self.turn_soon(after);
         }
@@ -250,6 +254,10 @@ impl World {
 
     fn is_scanning(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.core.is_scanning())
+    }
+
+    fn is_clearing(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.core.is_clearing())
     }
 
     /// Tells the engine how much room there is.

@@ -43,12 +43,16 @@ pub(crate) enum Act {
     Done(JobDone),
     /// A look at messages goes on.
     Scan,
+    /// What is left of messages that are gone is cleared.
+    Clear,
     /// House is kept.
     House,
 }
 
 /// Messages that a step of a scan looks at: few, so that much happens between two steps.
 const LOOKS: usize = 3;
+/// Messages, gone all at once, that a step clears.
+const CLEARED: usize = 3;
 
 /// A step that was done.
 struct Done {
@@ -104,6 +108,7 @@ impl World {
             Act::File(news) => life.core.file_ready(news),
             Act::Done(done) => life.core.done(done),
             Act::Scan => request = self.scan_on(&mut life, now),
+            Act::Clear => life.core.clear_on(CLEARED),
             Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
             Act::House => drop(life.core.keep_house()),
         }
@@ -471,7 +476,8 @@ impl World {
         let history = life.core.broker().history_bytes();
         let segment = self.plan.segment_bytes;
         let length = bounded::check_journal(&self.audit, history, topology, runs, bytes, segment, 4);
-        let is_excused = length.is_ok() || life.is_preparing || life.core.is_held();
+        let is_excused =
+            length.is_ok() || life.is_preparing || life.core.is_held() || life.core.is_clearing();
         if is_excused || life.long.is_none_or(|(shortest, _)| bytes < shortest) {
             life.long = length.is_err().then_some((bytes, 0));
             return Ok(());

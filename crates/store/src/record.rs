@@ -35,6 +35,7 @@
 //! | 31 | policy removed | virtual host, kind, name |
 //! | 32 | put back, the attempts noted | as 9, then attempts |
 //! | 33 | died, the attempts noted | as 12, then attempts |
+//! | 34 | purged | queue, next sequence, how many messages stay, then each as how much greater its sequence is than that of the one before |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -239,6 +240,15 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             number(out, u64::from(queue.0));
             number(out, run.0);
             out.push(settled_code(*how));
+        }
+        Fact::Purged { queue, before, kept } => {
+            head(out, 34, *queue, *before);
+            number(out, kept.len() as u64);
+            let mut last = 0;
+            for seq in kept {
+                number(out, seq.0 - last);
+                last = seq.0;
+            }
         }
         Fact::RunsRewritten { queue, run, of } => {
             out.push(17);
@@ -469,6 +479,10 @@ impl<'a> Decoder<'a> {
                 }
                 Fact::RunsRewritten { queue, run, of }
             }
+            34 => {
+                let (queue, before) = (self.bytes.queue()?, self.bytes.seq()?);
+                Fact::Purged { queue, before, kept: self.kept(before)? }
+            }
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
             20 => Fact::MetadataStored { key: self.bytes.text()?.into(), value: self.bytes.bytes()?.into() },
             21 => Fact::MetadataRemoved { key: self.bytes.text()?.into() },
@@ -530,6 +544,20 @@ impl<'a> Decoder<'a> {
         let (first, last) = (self.bytes.seq()?, self.bytes.seq()?);
         let (next, holes) = self.taken()?;
         Some(RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes })
+    }
+
+    /// The messages that a purge leaves: each comes after the one before, and all before the next one of the queue.
+    fn kept(&mut self, before: Seq) -> Option<Vec<Seq>> {
+        let (mut kept, mut last) = (Vec::new(), 0_u64);
+        for _ in 0..self.bytes.number()? {
+            let seq = last.checked_add(self.bytes.number()?)?;
+            if seq <= last || seq >= before.0 {
+                return None;
+            }
+            kept.push(Seq(seq));
+            last = seq;
+        }
+        Some(kept)
     }
 
     /// The ordinal before which all messages are taken, and those taken beyond it.

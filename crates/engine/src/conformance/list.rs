@@ -375,6 +375,7 @@ macro_rules! conformance_tests {
                 sequences_go_on,
                 exchanges_and_bindings_survive,
                 a_deleted_queue_does_not_return,
+                what_a_purge_leaves_survives_and_nothing_else,
                 a_transaction_survives_whole,
                 last_values_survive,
                 nothing_is_lost_over_many_restarts,

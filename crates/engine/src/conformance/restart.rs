@@ -1,7 +1,7 @@
 //! What is still there when the engine has ended and is back: as planned, then without warning.
 
 use overtake_lane::{
-    BrowseOrder, DeadLetterTo, ExchangeKind, LastValue, Order, Outcome, Refusal, Scheme, Settings,
+    BrowseOrder, DeadLetterTo, ExchangeKind, LastValue, Order, Outcome, Refusal, Scheme, Settings, Status,
 };
 
 use super::{ENDS, Fixture, Story, binding, settings};
@@ -82,6 +82,22 @@ pub async fn what_a_consumer_held_is_ready_again<F: Fixture>(fixture: F) {
         assert!(story.next(&mut consumer, 1).await.starts_with('a'));
         story.again(end).await;
         assert_eq!(story.left().await, "a b", "{end:?}");
+    }
+}
+
+/// Of what a consumer holds nothing is written when it is given.
+pub async fn what_a_purge_leaves_survives_and_nothing_else<F: Fixture>(fixture: F) {
+    let mut story = Story::new(fixture).await;
+    story.publish("held:9").await;
+    for end in ENDS {
+        story.publish("b:5 c:5 d:5,delay=600000").await;
+        let mut consumer = story.consume(1).await;
+        assert!(story.next(&mut consumer, 1).await.starts_with("held"));
+        assert_eq!(story.purge(None).await, 3, "{end:?}");
+        story.publish("later:5").await;
+        assert_eq!(story.purge(Some(Status::Ready)).await, 1);
+        story.again(end).await;
+        assert_eq!(story.left().await, "held", "{end:?}");
     }
 }
 

@@ -98,7 +98,9 @@ impl<T> Core<T> {
         // On a full disk one file at a time: there is room to carry what is in one.
         let files = if self.is_at_end() { 1 } else { (tail.saturating_sub(oldest) / 4).max(1) };
         let round = Round { before: oldest + files, next: Some(START) };
-        (oldest < tail && self.is_long() && self.kept_for_missing().is_none()).then_some(round)
+        // What is being cleared is neither carried nor given back: it is gone soon.
+        let may_begin = self.is_long() && self.kept_for_missing().is_none() && !self.is_clearing();
+        (oldest < tail && may_begin).then_some(round)
     }
 
     /// The oldest chunk with a message or the record of a run that is needed.

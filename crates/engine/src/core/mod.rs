@@ -11,6 +11,7 @@
 
 mod bulk;
 mod clean;
+mod clear;
 mod disk;
 mod holders;
 mod house;

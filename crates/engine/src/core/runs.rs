@@ -38,6 +38,8 @@ pub(super) struct Runs {
     is_damaged: bool,
     /// Of a journal in which records are missing: the messages that are said to be gone.
     gone: BTreeSet<(QueueId, Seq)>,
+    /// Of a journal in which records are missing: the last purge of each queue, of which all before a sequence is gone, but for these.
+    purged: BTreeMap<QueueId, (Seq, Vec<Seq>)>,
     /// Messages of damaged blocks and missing segments that the journal still has.
     salvage: Salvage,
 }
@@ -78,6 +80,7 @@ impl Runs {
             deleted: BTreeSet::new(),
             is_damaged,
             gone: BTreeSet::new(),
+            purged: BTreeMap::new(),
             salvage: Salvage::default(),
         }
     }
@@ -89,6 +92,9 @@ impl Runs {
             Fact::RunsRewritten { of, .. } => self.over.extend(of.iter().map(|old| old.run)),
             Fact::Settled { queue, seq, .. } | Fact::Moved { from: queue, seq, .. } if self.is_damaged => {
                 self.gone.insert((*queue, *seq));
+            }
+            Fact::Purged { queue, before, kept } if self.is_damaged => {
+                self.purged.insert(*queue, (*before, kept.clone()));
             }
             Fact::QueueDeleted { queue } => drop(self.deleted.insert(*queue)),
             Fact::QueueStored { queue, .. } => drop(self.deleted.remove(queue)),
@@ -136,6 +142,12 @@ impl Runs {
         Ok((adopted, facts))
     }
 
+    /// Whether a journal in which records are missing says that a message is gone.
+    fn is_gone(&self, queue: QueueId, seq: Seq) -> bool {
+        let is_purged = |(before, kept): &(Seq, Vec<Seq>)| seq < *before && kept.binary_search(&seq).is_err();
+        self.gone.contains(&(queue, seq)) || self.purged.get(&queue).is_some_and(is_purged)
+    }
+
     /// What waits in a segment of which the journal says nothing; `None` if nothing does.
     fn record_of<D: Disk>(&self, broker: &Broker, segment: &Segment<D>) -> Option<RunRecord> {
         let info = segment.info();
@@ -147,7 +159,7 @@ impl Runs {
                 let seq = block.seq(ordinal);
                 let is_known = || broker.message_at(info.queue, seq).is_some();
                 match block.message(ordinal) {
-                    Ok(message) if !self.gone.contains(&(info.queue, seq)) && !is_known() => {
+                    Ok(message) if !self.is_gone(info.queue, seq) && !is_known() => {
                         bytes += u64::from(message.bytes);
                         priority = priority.or(Some(message.priority));
                     }

@@ -55,6 +55,8 @@ impl Salvage {
             | Fact::Died { queue, seq, .. }
             | Fact::Replayed { queue, seq, .. }
             | Fact::Moved { from: queue, seq, .. } => self.touched(*queue, *seq),
+            // Those that stay stand for themselves; the others are gone by this.
+            Fact::Purged { queue, kept, .. } => kept.iter().for_each(|seq| self.touched(*queue, *seq)),
             Fact::RunFetched { run, .. } => drop(self.take(*run)),
             Fact::RunsRewritten { of, .. } => of.iter().for_each(|old| drop(self.take(old.run))),
             Fact::RunSettled { run, how, .. } => {
@@ -139,6 +141,8 @@ mod tests {
         // A message that was fetched and written again is needed for itself.
         check(&[stored(4), settled(1)], &[2, 3, 5]);
         check(&[Fact::RunFetched { queue: QUEUE, run: RUN }], &[]);
+        // What was held when the others were purged stays.
+        check(&[Fact::Purged { queue: QUEUE, before: Seq(9), kept: vec![Seq(2), Seq(3)] }], &[1, 4, 5]);
         check(&[Fact::RunFetched { queue: QUEUE, run: RunId(8) }], &[1, 2, 3, 4, 5]);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Broker, Command, DeathReason, Delivery, Effect, Ending, Fact, Given, Located, Message, MessageView,
-    Place, QueueId, Seq, Settled, Step, public_id,
+    Place, QueueId, Seq, Settled, Status, Step, public_id,
 };
 
 use super::Core;
@@ -163,11 +163,13 @@ impl<T> Core<T> {
         let Some(mut boxed) = self.tracer.take() else { return };
         let tracer = &mut *boxed;
         let now = tracer.traces.now();
-        // Runs hold many messages, and their facts name none.
+        // Runs hold many messages, and their facts name none; nor do purges.
         let mut purged: BTreeSet<(QueueId, Outcome)> = BTreeSet::new();
         for fact in &step.facts {
             match fact {
                 Fact::Stored { queue, message } => self.trace_stored(tracer, now, *queue, message, step),
+                // Said of what is held still, because what it was fetched from is over.
+                Fact::PutBack { queue, seq, .. } if self.is_held_on(*queue, *seq, step) => {}
                 Fact::PutBack { queue, seq, count, .. } => tracer.put_back(now, (*queue, *seq), *count),
                 // What is settled by being delivered was waiting: told of with its delivery.
                 Fact::Settled { queue, seq, how: Settled::Acked }
@@ -184,6 +186,9 @@ impl<T> Core<T> {
                 Fact::RunSettled { queue, how, .. } => {
                     purged.insert((*queue, settled(*how)));
                 }
+                Fact::Purged { queue, .. } => {
+                    purged.insert((*queue, Outcome::Removed));
+                }
                 _ => {}
             }
         }
@@ -197,6 +202,14 @@ impl<T> Core<T> {
             }
         }
         self.tracer = Some(boxed);
+    }
+
+    /// Whether a message was leased before this step, and is by the same lease.
+    fn is_held_on(&self, queue: QueueId, seq: Seq, step: &Step) -> bool {
+        let is_leased =
+            || self.broker.message_at(queue, seq).is_some_and(|view| view.status == Status::Leased);
+        let is_given = |effect: &Effect| matches!(effect, Effect::Deliver(given) if (given.receipt.queue, given.receipt.seq) == (queue, seq));
+        is_leased() && !step.effects.iter().any(is_given)
     }
 
     fn trace_stored(&self, tracer: &mut Tracer, now: u64, queue: QueueId, message: &Message, step: &Step) {

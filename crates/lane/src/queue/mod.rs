@@ -7,6 +7,7 @@ mod end;
 mod handed;
 mod lease;
 mod publish;
+mod purge;
 mod recover;
 mod rewrite;
 mod rules;

@@ -11,9 +11,10 @@ use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
-use crate::lane::{Mark, OutOfLooks};
+use crate::lane::{Lane, Mark, OutOfLooks};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
+use crate::remains::Heap;
 use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
 
 /// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
@@ -213,10 +214,20 @@ impl Queue {
         self.runs.get(&id).or_else(|| self.quarantined.get(&id)).map(Run::durable_record)
     }
 
-    /// Every message is gone with its queue.
-    pub(crate) fn forget_all(&self, step: &mut Step) {
-        let places = self.by_seq.from(Seq(0)).map(|slot| self.entries[slot].message.place);
-        step.effects.extend(places.map(Effect::Released));
+    /// Every message is gone with its queue: nobody needs its runs any more. Answers what is left in memory.
+    pub(crate) fn into_heap(mut self, step: &mut Step) -> Heap {
+        self.forget_runs(step);
+        if self.is_remote() {
+            // There are no contents here of what is kept elsewhere.
+            return Heap::default();
+        }
+        let returned = self.lanes.iter_mut().map(Lane::take_returned);
+        let returned = returned.filter(|returned| !returned.is_empty()).collect();
+        Heap { entries: self.entries, by_seq: self.by_seq, returned, groups: self.groups }
+    }
+
+    /// Nobody needs the runs of a queue that is gone.
+    fn forget_runs(&self, step: &mut Step) {
         let runs = self.runs.values().map(|run| Effect::Forgotten { run: run.id, messages: run.waiting() });
         step.effects.extend(runs);
         step.effects.extend(self.quarantined.keys().map(|run| Effect::Forgotten { run: *run, messages: 0 }));

@@ -25,6 +25,7 @@ mod priority;
 mod producers;
 mod pushes;
 mod queues;
+mod remains;
 mod remote;
 mod routing;
 mod runs;

@@ -52,7 +52,12 @@ impl Stage {
 
     /// Writes a run of at most so many messages.
     fn spill(&mut self, run: u64, most: usize) {
-        let (queue, messages) = self.broker.plan_spill(RunId(run), all_of(most)).expect("there are some");
+        self.spill_within(run, most, all_of(most).most_bytes);
+    }
+
+    fn spill_within(&mut self, run: u64, most: usize, most_bytes: u64) {
+        let bounds = SpillBounds { most_bytes, ..all_of(most) };
+        let (queue, messages) = self.broker.plan_spill(RunId(run), bounds).expect("there are some");
         self.shelf.put(RunId(run), messages);
         let mut step = Step::default();
         self.broker.spilled(queue, RunId(run), &mut step);
@@ -539,5 +544,24 @@ fn ask_of_everything(broker: &mut Broker, asks: u16) {
         }
         let (published, here) = published(broker);
         assert_eq!(published, here);
+    }
+}
+
+/// A consumer that stays holds the first messages of a run, which no fact says, when what waits in the run is purged: few that are moved, and more.
+#[test]
+fn what_is_held_of_a_run_stays_when_the_rest_of_it_is_purged() {
+    for (held, status) in [(3, None), (3, Some(Status::Ready)), (5_000, None), (5_000, Some(Status::Ready))] {
+        let mut stage = Stage::new(fifo());
+        stage.publish(&vec![0; held as usize + 500]);
+        stage.spill_within(1, usize::MAX, u64::MAX);
+        let consume = Consume { window: Some(held), ..Consume::new(ConsumerId(1), "q".into()) };
+        stage.ask(Command::Consume(consume));
+        assert!(!runs(&stage.broker).is_empty(), "a part of the run waits");
+        stage.ask(Command::Purge { queue: "q".into(), status, expect: None });
+        let kept: Vec<u64> = (1..=u64::from(held)).collect();
+        assert_eq!(seqs(&stage.broker), kept);
+        assert_eq!(seqs(&stage.folded(|_| true).0), kept, "after a restart");
+        let is_one = stage.facts.iter().any(|fact| matches!(fact, Fact::Purged { .. }));
+        assert_eq!(is_one, held == 3);
     }
 }

@@ -229,6 +229,10 @@ impl Watch {
         }
         step.clear();
         broker.wake(self.now, &mut step);
+        // What was left of messages that were gone went with the memory it was in.
+        let mut left = Step::default();
+        self.broker.clear_remains(usize::MAX, &mut left);
+        self.see_effects(&left);
         self.broker = broker;
         self.pulls.clear();
         self.walks.forget();
@@ -245,6 +249,20 @@ impl Watch {
     pub(crate) fn see(&mut self, step: &Step) {
         self.watch_step(step);
         self.shelve();
+        self.clear();
+    }
+
+    /// Some of what is left of messages that are gone is cleared, which nobody sees.
+    fn clear(&mut self) {
+        if !self.broker.has_remains() {
+            return;
+        }
+        let most = self.facts.len() % 4;
+        let (before, mut step) = (self.broker.remains().count(), Step::default());
+        self.broker.clear_remains(most, &mut step);
+        assert!(step.facts.is_empty() && step.effects.len() <= most, "{most} were asked for: {step:?}");
+        assert_eq!(before - step.effects.len(), self.broker.remains().count(), "each is released as it goes");
+        self.watch_step(&step);
     }
 
     fn watch_step(&mut self, step: &Step) {
@@ -336,7 +354,8 @@ impl Watch {
     fn check_places(&mut self) {
         let mut copies: BTreeMap<Place, i64> = BTreeMap::new();
         let mut shelved: BTreeMap<RunId, i64> = BTreeMap::new();
-        for message in stored(&self.broker).into_values() {
+        let gone = self.broker.remains().cloned();
+        for message in stored(&self.broker).into_values().chain(gone) {
             match run_of(message.place) {
                 Some(run) => *shelved.entry(run).or_default() += 1,
                 None => *copies.entry(message.place).or_default() += 1,

@@ -28,14 +28,18 @@ pub(crate) fn check_messages(audit: &Audit) -> Checked {
     })
 }
 
-/// Messages and bytes of content in memory are those of the broker, and so are messages in all.
+/// Messages and bytes of content in memory are those of the broker, and so are messages in all: those that stand in its queues, and those that
+/// are gone and not cleared yet.
 pub(crate) fn check_memory(audit: &Audit, core: &Core<u64>) -> Checked {
     let kept = core.kept();
-    let here = || audit.messages().filter(|(_, message)| message.place.0 & ON_SHELF == 0);
-    let bytes: u64 = here().map(|(_, message)| u64::from(message.bytes)).sum();
+    let remains = || core.broker().remains();
+    let all = || audit.messages().map(|(_, message)| message).chain(remains());
+    let here = || all().filter(|message| message.place.0 & ON_SHELF == 0);
+    let bytes: u64 = here().map(|message| u64::from(message.bytes)).sum();
     let there = (here().count() as u64, bytes);
-    hold(core.messages() == audit.len() as u64, Promise::Bounded, || {
-        format!("{} messages are kept, {} are in the broker", core.messages(), audit.len())
+    let messages = (audit.len() + remains().count()) as u64;
+    hold(core.messages() == messages, Promise::Bounded, || {
+        format!("{} messages are kept, {messages} are in the broker", core.messages())
     })?;
     hold(kept == there, Promise::Bounded, || {
         format!("{kept:?} messages and bytes are in memory, {there:?} are in the broker")

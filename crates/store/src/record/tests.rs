@@ -305,6 +305,10 @@ fn facts() -> impl Strategy<Value = Fact> {
             }
         ),
         (queue(), any::<u64>()).prop_map(|(queue, run)| Fact::RunFetched { queue, run: RunId(run) }),
+        (queue(), prop::collection::btree_set(1..u64::MAX, 1..20)).prop_map(|(queue, mut seqs)| {
+            let before = Seq(seqs.pop_last().expect("there is one"));
+            Fact::Purged { queue, before, kept: seqs.into_iter().map(Seq).collect() }
+        }),
         (queue(), any::<u64>(), 0..SETTLED.len()).prop_map(|(queue, run, how)| Fact::RunSettled {
             queue,
             run: RunId(run),

@@ -155,6 +155,7 @@ fn fixed_records() -> Vec<Record> {
         vec![stored(tried(pair(301, b"tried").0), b"tried")],
         alone(Fact::PutBack { queue, seq, count: 2, due: None, attempts: Some(attempts()) }),
         alone(Fact::Died { queue, seq, count: 3, deaths: deaths(), attempts: Some(attempts()) }),
+        alone(Fact::Purged { queue, before: Seq(9_000), kept: vec![Seq(7), Seq(8), Seq(8_000)] }),
     ]
 }
 
