@@ -89,7 +89,7 @@ pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
         (None, None, true) => Select::Matching(Filter::default()),
         _ => return Err(wrong("one of id, filter and \"all\": true must say which messages".into())),
     };
-    let change = |change| Request::Change { queue: queue.into(), select, change, only_start: false };
+    let change = |change| Request::Change { queue: queue.into(), select, change, only_start: true };
     match (&*publish.routing_key, priority) {
         (b"reprioritise", Some(priority)) => Ok(change(Change::Reprioritise(priority))),
         (b"reprioritise", None) => Err(wrong("reprioritise needs a priority".into())),

@@ -1,5 +1,7 @@
 //! What waits for an answer of the engine.
 
+use std::collections::VecDeque;
+
 use overtake_amqp::connection::{Consume, DeclareExchange, DeclareQueue, Refused, Token};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask, NewMessage};
@@ -84,7 +86,7 @@ const GETS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Gets {
     asked: usize,
-    waiting: std::collections::VecDeque<Ask>,
+    waiting: VecDeque<Ask>,
 }
 
 impl Gets {
@@ -106,26 +108,25 @@ impl Gets {
     }
 }
 
-/// Publishes that are not answered, in the order in which they came.
+/// Publishes that the client is not told of yet, in the order in which they came and are told of.
 #[derive(Debug, Default)]
 pub(crate) struct Publishes {
-    waiting: std::collections::VecDeque<Waiting>,
+    waiting: VecDeque<Waiting>,
+    /// What became of messages, in their order, that wait for an order before them.
+    told: VecDeque<Told>,
 }
+
+/// To how many queues a publish went.
+type Told = Result<u64, Refused>;
 
 #[derive(Debug)]
 enum Waiting {
     /// A message, for the engine to answer,
     Message(Token),
-    /// an order, which may want its answer as a message,
-    Order(Token, Option<Reply>),
+    /// an order, which the engine may answer later than messages that were published after it,
+    Order(Token, Option<Told>),
     /// or one that was refused before.
     Refused(Token, Refused),
-}
-
-/// A publish that is answered.
-pub(crate) enum Answered {
-    Message(Token),
-    Order(Token, Option<Reply>),
 }
 
 impl Publishes {
@@ -133,36 +134,47 @@ impl Publishes {
         self.waiting.push_back(Waiting::Message(token));
     }
 
-    pub(crate) fn order(&mut self, token: Token, reply: Option<Reply>) {
-        self.waiting.push_back(Waiting::Order(token, reply));
+    pub(crate) fn order(&mut self, token: Token) {
+        self.waiting.push_back(Waiting::Order(token, None));
     }
 
     pub(crate) fn refused(&mut self, token: Token, refused: Refused) {
         self.waiting.push_back(Waiting::Refused(token, refused));
     }
 
-    /// Those refused before that nothing stands before any more.
-    pub(crate) fn next_refused(&mut self) -> Option<(Token, Refused)> {
-        match self.waiting.pop_front()? {
-            Waiting::Refused(token, refused) => Some((token, refused)),
-            other => {
-                self.waiting.push_front(other);
-                None
-            }
-        }
+    /// The engine has answered the next message.
+    pub(crate) fn message_told(&mut self, told: Told) {
+        self.told.push_back(told);
     }
 
-    /// The one that the engine has answered: the first, since it answers in order.
-    ///
-    /// # Panics
-    /// If none waits for the engine.
-    pub(crate) fn answered(&mut self) -> Answered {
-        match self.waiting.pop_front() {
-            Some(Waiting::Message(token)) => Answered::Message(token),
-            Some(Waiting::Order(token, reply)) => Answered::Order(token, reply),
-            Some(Waiting::Refused(..)) | None => unreachable!("the engine answers what it was asked"),
-        }
+    /// The engine has answered this order.
+    pub(crate) fn order_told(&mut self, order: Token, answer: Told) {
+        let waiting = self.waiting.iter_mut().find_map(|waiting| match waiting {
+            Waiting::Order(token, told) if *token == order => Some(told),
+            _ => None,
+        });
+        *waiting.expect("an order waits until it is answered") = Some(answer);
     }
+
+    /// The next that the client is to be told of.
+    pub(crate) fn next(&mut self) -> Option<(Token, Told)> {
+        let (token, told) = match self.waiting.front_mut()? {
+            Waiting::Message(token) => (*token, self.told.pop_front()?),
+            Waiting::Order(token, told) => (*token, told.take()?),
+            Waiting::Refused(token, refused) => (*token, Err(refused.clone())),
+        };
+        self.waiting.pop_front();
+        Some((token, told))
+    }
+}
+
+/// What the answer to an order means, by the number under which the engine was asked.
+#[derive(Debug)]
+pub(crate) enum Ordered {
+    /// The order is carried out, or has begun: it is confirmed, and may want an answer as a message.
+    Begun(Token, Option<Reply>),
+    /// What went on as a job is over.
+    Over(Reply),
 }
 
 #[cfg(test)]

@@ -3,38 +3,64 @@
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Answer, Refused, Token};
 use overtake_engine::core::{Answer as Told, Request};
-use overtake_engine::{Ask as Asked, Failure};
+use overtake_engine::{Ask as Asked, Failure, JobState, Started};
 use overtake_lane::{Command, ConsumerId, Outcome, Part, Refusal};
 
 use super::Conversation;
 use crate::control::Reply;
-use crate::pending::{Answered, Pending, Transaction};
+use crate::pending::{Ordered, Pending, Transaction};
 use crate::{arguments, delivery, differs, message};
 
 impl Conversation {
     pub(super) fn published(&mut self, result: Result<Told, Failure>) {
-        let (token, reply) = match self.publishes.answered() {
-            Answered::Message(token) => (token, None),
-            Answered::Order(token, reply) => (token, reply),
-        };
-        match (result.map_err(|failure| self.failed(failure)), reply) {
-            (Ok(told), None) => self.connection.published(token, Ok(copies(&told))),
-            (Err(refused), None) => self.connection.published(token, Err(refused)),
-            (result, Some(reply)) => {
-                self.reply(reply, &result);
-                self.connection.published(token, Ok(1));
+        let told = result.map(|told| copies(&told)).map_err(|failure| self.failed(failure));
+        self.publishes.message_told(told);
+        self.tell_published();
+    }
+
+    /// Whether it was an order that is answered. One that goes on as a job is confirmed when it has begun; who wants its answer as a message
+    /// gets that when it is over.
+    pub(super) fn ordered(
+        &mut self,
+        number: u64,
+        result: Result<Told, Failure>,
+    ) -> Option<Result<Told, Failure>> {
+        let Some(ordered) = self.orders.remove(&number) else { return Some(result) };
+        let result = result.map_err(|failure| self.failed(failure));
+        match (ordered, result) {
+            (Ordered::Begun(token, reply), Ok(Told::Started(Started::Job(job)))) => {
+                if let Some(reply) = reply {
+                    self.order(Ordered::Over(reply), Request::Job { id: job.id, waits: true });
+                }
+                self.publishes.order_told(token, Ok(1));
             }
+            (Ordered::Begun(token, None), result) => {
+                self.publishes.order_told(token, result.map(|told| copies(&told)));
+            }
+            (Ordered::Begun(token, Some(reply)), result) => {
+                self.reply(reply, &result.map(|told| copies(&told)));
+                self.publishes.order_told(token, Ok(1));
+            }
+            (Ordered::Over(reply), result) => self.reply(reply, &result.and_then(|told| changed(&told))),
         }
-        self.tell_refused();
+        self.tell_published();
+        None
+    }
+
+    /// Asks for what a client orders.
+    pub(super) fn order(&mut self, ordered: Ordered, request: Request) {
+        self.next_token += 1;
+        self.orders.insert(self.next_token, ordered);
+        self.requests.push(Asked { token: Some(self.next_token), request });
     }
 
     /// Answers an order with a message. Nobody waits for that one, and nobody gets it if the client may not publish it any more.
-    pub(super) fn reply(&mut self, reply: Reply, result: &Result<Told, Refused>) {
+    pub(super) fn reply(&mut self, reply: Reply, result: &Result<u64, Refused>) {
         if reply.judge(&self.here).is_err() {
             return;
         }
         let body = match result {
-            Ok(told) => serde_json::json!({ "count": copies(told) }),
+            Ok(count) => serde_json::json!({ "count": count }),
             Err(Refused::Declined(refusal)) => serde_json::json!({
                 "error": refusal.code(),
                 "detail": format!("{refusal}; {}", refusal.hint()),
@@ -256,7 +282,23 @@ impl Conversation {
 
 /// How many messages an answer speaks of.
 fn copies(told: &Told) -> u64 {
-    if let Told::Count(count) = told { *count } else { 0 }
+    match told {
+        Told::Count(count) | Told::Started(Started::Done(count)) => *count,
+        _ => 0,
+    }
+}
+
+/// How many messages a job has changed, that is over.
+fn changed(told: &Told) -> Result<u64, Refused> {
+    let Told::Job(Some(job)) = told else { return Err(misunderstood(told)) };
+    match (job.state, job.refusal) {
+        (JobState::Done, _) => Ok(job.changed),
+        (_, Some(refusal)) => Err(Refused::Declined(refusal)),
+        (state, None) => {
+            let text = format!("job {} is {}: {} messages were changed", job.id, state.name(), job.changed);
+            Err(Refused::because(ReplyCode::PreconditionFailed, text))
+        }
+    }
 }
 
 /// The publishes, counted from 0, of which there is no copy.

@@ -11,7 +11,7 @@ use overtake_lane::{Binding, Command, ConsumerId, Existing, Get, Refusal};
 use super::{Conversation, PUBLISH, REPLIES, RESERVED, Wish};
 use crate::control::{self, Reply};
 use crate::message::{self, Publisher, REPLY_TO};
-use crate::pending::{Pending, Transaction};
+use crate::pending::{Ordered, Pending, Transaction};
 use crate::{arguments, own};
 
 impl Conversation {
@@ -57,8 +57,8 @@ impl Conversation {
             let order = may.and_then(|()| control::order(&publish));
             match order.and_then(|request| self.here.judge(&request).map(|()| request)) {
                 Ok(request) => {
-                    self.publishes.order(token, reply);
-                    self.requests.push(Asked { token: Some(PUBLISH), request });
+                    self.publishes.order(token);
+                    self.order(Ordered::Begun(token, reply), request);
                 }
                 Err(refused) => self.refuse(token, refused),
             }
@@ -86,12 +86,13 @@ impl Conversation {
 
     pub(super) fn refuse(&mut self, token: Token, refused: Refused) {
         self.publishes.refused(token, refused);
-        self.tell_refused();
+        self.tell_published();
     }
 
-    pub(super) fn tell_refused(&mut self) {
-        while let Some((token, refused)) = self.publishes.next_refused() {
-            self.connection.published(token, Err(refused));
+    /// Tells the client of the publishes of which it is to be told now.
+    pub(super) fn tell_published(&mut self) {
+        while let Some((token, told)) = self.publishes.next() {
+            self.connection.published(token, told);
         }
     }
 

@@ -16,7 +16,7 @@ use overtake_lane::{Command, ConsumerId, Time};
 use crate::delivery;
 use crate::message::Ways;
 use crate::names::Names;
-use crate::pending::{Gets, Pending, Publishes};
+use crate::pending::{Gets, Ordered, Pending, Publishes};
 use crate::rights::{Here, Nobody, Rights};
 
 /// What names that belong to the broker begin with.
@@ -74,6 +74,8 @@ pub struct Conversation {
     pending: BTreeMap<u64, Pending>,
     next_token: u64,
     publishes: Publishes,
+    /// Orders that the engine has not answered, by number.
+    orders: BTreeMap<u64, Ordered>,
     /// The queues of channels' replies, and who takes from them, once that is there.
     replies: BTreeMap<u16, (Option<ConsumerId>, String)>,
     /// Consumers whose queue is gone, to be told so.
@@ -106,6 +108,7 @@ impl Conversation {
             pending: BTreeMap::new(),
             next_token: PUBLISH,
             publishes: Publishes::default(),
+            orders: BTreeMap::new(),
             replies: BTreeMap::new(),
             ended: Vec::new(),
             gets: Gets::default(),
@@ -201,7 +204,11 @@ impl Conversation {
                     delivery::delivered(&message, |delivery| self.connection.deliver(consumer, delivery));
                 }
                 Event::Answer { token: PUBLISH, result } => self.published(result),
-                Event::Answer { token, result } => self.answered(token, result, &mut next_consumer),
+                Event::Answer { token, result } => {
+                    if let Some(result) = self.ordered(token, result) {
+                        self.answered(token, result, &mut next_consumer);
+                    }
+                }
                 Event::TimedOut { consumer, receipt } => self.connection.timed_out(consumer, receipt),
                 Event::Ended { consumer } => self.ended.push(consumer),
             }

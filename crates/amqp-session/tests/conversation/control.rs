@@ -1,6 +1,6 @@
 //! Another priority for messages that wait, or their end: over HTTP, and as orders to the exchange `overtake.control`.
 
-use overtake_engine::{Engine, Filter, Select};
+use overtake_engine::{Engine, Filter, JobState, NewMessage, Select, Target};
 use overtake_lane::{Given, Refusal};
 use overtake_properties::Fields;
 
@@ -123,6 +123,38 @@ fn an_order_with_reply_to_is_answered_by_a_message() {
         told,
         r#"{"detail":"no such message; it was settled, has expired or was removed; there is nothing left to do","error":"no-such-message"}"#
     );
+}
+
+/// Publishes that come after it are confirmed after it, and need not wait for its end.
+#[test]
+fn an_order_that_takes_long_is_confirmed_when_it_goes_on_and_answered_when_it_is_over() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("q", &[]);
+    ann.declare("answers", &[]);
+    let message = NewMessage { to: Target::Queue("q".into()), ..NewMessage::default() };
+    for _ in 0..6 {
+        wait(broker.engine().publish(vec![message.clone(); 1_000])).expect("published");
+    }
+    ann.confirm();
+    let fields = Fields { reply_to: Some(short("answers")), ..Fields::default() };
+    ann.send("overtake.control", "remove", fields, r#"{"queue": "q", "all": true}"#);
+    ann.route("", "q", "after");
+    let mut heard = ann.hears();
+    while !heard.contains('2') {
+        heard = format!("{heard} {}", ann.hears());
+    }
+    assert!(["safe 1 2", "safe 1 safe 2"].contains(&heard.trim()), "{heard}");
+    let job = wait(broker.engine().job(1, true)).expect("answered").expect("it was a job");
+    assert_eq!((job.state, job.changed), (JobState::Done, 6_000));
+    let answer = loop {
+        let answer = ann.get("answers");
+        if !answer.is_empty() {
+            break answer;
+        }
+    };
+    assert_eq!(answer, r#"{"count":6000}"#);
+    assert_eq!(broker.waiting("q"), "after:0");
 }
 
 #[test]

@@ -14,7 +14,8 @@
 //! - Whatever changes something durable (publishes, settlements, queues, bindings) is answered in that order too, each after it
 //!   is durable, also when it is refused. So publishes may be confirmed up to the last one answered.
 //! - A lease is answered as soon as there is something, or the wait is over; a get, a consumer, and what only looks, at once. These
-//!   may come before the answers of changes asked earlier.
+//!   may come before the answers of changes asked earlier. A change of messages that match a filter is answered when it is done, or begun:
+//!   after changes that were asked later.
 //! - A consumer is answered before its first message; and a [`Cancel`](overtake_lane::Command::Cancel) or
 //!   [`Leave`](overtake_lane::Command::Leave) after its last one.
 //!

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{Browse, Refused, Select};
+use overtake_engine::{Browse, Refused, Select, Started};
 use overtake_lane::{Broker, BrowseOrder, Command, Message, QueueId, Seq, State, Status, Which};
 
 use crate::audit::Audit;
@@ -74,7 +74,9 @@ impl Looks {
     /// A look is answered.
     pub(crate) fn check(&mut self, ticket: u64, result: &Result<Answer, Refused>) -> Checked {
         let Some(Look { queue, browse, matching, change }) = self.0.remove(&ticket) else { return Ok(()) };
-        if let (Some((name, changed)), Ok(Answer::Count(_))) = (&change, result) {
+        if let (Some((name, changed)), Ok(Answer::Count(_) | Answer::Started(Started::Done(_)))) =
+            (&change, result)
+        {
             let left_out = matching.iter().flatten().find(|seq| !changed.contains(seq));
             return hold(left_out.is_none(), Promise::Seen, || {
                 format!("a {name} of queue {} leaves out message {left_out:?}", queue.0)
