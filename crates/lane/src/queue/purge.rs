@@ -200,7 +200,7 @@ impl Queue {
 
     /// Says that what consumers hold is here: that it was fetched from a run no fact says, and the end of the run would be its own in a recovery.
     fn say_held(&self, taken: Taken, step: &mut Step) {
-        if !taken.ready || self.runs.is_empty() {
+        if !taken.ready || (self.runs.is_empty() && self.quarantined.is_empty()) {
             return;
         }
         for slot in self.leased_slots() {

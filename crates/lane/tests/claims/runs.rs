@@ -565,3 +565,18 @@ fn what_is_held_of_a_run_stays_when_the_rest_of_it_is_purged() {
         assert_eq!(is_one, held == 3);
     }
 }
+
+/// Nothing waits: all that can be read is held.
+#[test]
+fn what_is_held_of_a_run_stays_when_what_is_in_quarantine_is_purged() {
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[0; 8]);
+    stage.spill(1, 8);
+    stage.shelf.damage(RunId(1), [4, 5, 6, 7]);
+    stage.ask(Command::Consume(Consume { window: Some(8), ..Consume::new(ConsumerId(1), "q".into()) }));
+    assert_eq!((seqs(&stage.broker), stage.broker.quarantined(Q, RunId(1))), (vec![1, 2, 3, 4], 4));
+    stage.ask(Command::Purge { queue: "q".into(), status: None, expect: None });
+    assert_eq!((seqs(&stage.broker), stage.broker.quarantined(Q, RunId(1))), (vec![1, 2, 3, 4], 0));
+    stage.shelf.damage(RunId(1), []);
+    assert_eq!(seqs(&stage.folded(|_| true).0), [1, 2, 3, 4], "after a restart that can read all of it");
+}
