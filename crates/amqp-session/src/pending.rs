@@ -112,7 +112,7 @@ impl Gets {
 #[derive(Debug, Default)]
 pub(crate) struct Publishes {
     waiting: VecDeque<Waiting>,
-    /// What became of messages, in their order, that wait for an order before them.
+    /// The engine's answers to messages, in their order, of which the client is told after an order before them.
     told: VecDeque<Told>,
 }
 
@@ -168,12 +168,12 @@ impl Publishes {
     }
 }
 
-/// What the answer to an order means, by the number under which the engine was asked.
+/// An order of which the engine was asked something: how its answer is told.
 #[derive(Debug)]
 pub(crate) enum Ordered {
-    /// The order is carried out, or has begun: it is confirmed, and may want an answer as a message.
+    /// The order is carried out, or has begun: the client hears a confirm, and perhaps an answer as a message.
     Begun(Token, Option<Reply>),
-    /// What went on as a job is over.
+    /// The job of the order is over: the client gets the answer as a message.
     Over(Reply),
 }
 

@@ -11,11 +11,11 @@ use crate::api::Filter;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Ready and delayed ones get this priority.
+    /// Ready and delayed messages get this priority.
     Reprioritise(Given),
-    /// They leave the queue.
+    /// The messages leave the queue.
     Remove,
-    /// Those that wait end at once; who works on one is told when it asks for more time ([`Refusal::CancelAsked`]).
+    /// Messages that wait end at once; a consumer that works on one is told when it asks for more time ([`Refusal::CancelAsked`]).
     Cancel,
     /// Dead letters go back into their lanes, with another priority if one is named.
     Replay(Option<Given>),
@@ -33,7 +33,7 @@ impl Change {
         }
     }
 
-    /// One word for it.
+    /// The change in one word.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -48,9 +48,9 @@ impl Change {
 /// What came of a change that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Started {
-    /// It is done: so many messages were changed.
+    /// The change is done: so many messages were changed.
     Done(u64),
-    /// It takes more than one step, and goes on as this job.
+    /// The change takes more than one step, and goes on as this job.
     Job(Box<JobView>),
 }
 
@@ -65,13 +65,13 @@ pub struct JobView {
     pub change: Change,
     /// Which messages it changes: those that match and were published before it began.
     pub filter: Filter,
-    /// How it stands.
+    /// Whether the job goes on, or how it ended.
     pub state: JobState,
-    /// So many messages it has changed.
+    /// Messages changed so far.
     pub changed: u64,
-    /// So many messages it has looked at.
+    /// Messages looked at so far.
     pub looked: u64,
-    /// So many messages its queue had when it began. It looks at no more than these, and at fewer if some leave before it comes to them.
+    /// Messages that the queue had when the job began. The job looks at no more than these, and at fewer if some leave before it comes to them.
     pub total: u64,
     /// When it began.
     pub began: Time,
@@ -87,18 +87,18 @@ pub struct JobView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It goes on.
+    /// The job goes on.
     Running,
-    /// It has looked at all messages.
+    /// The job has looked at all messages.
     Done,
-    /// It was refused half-way: what it had changed stays changed.
+    /// The job was refused half-way: what it had changed stays changed.
     Failed,
-    /// Somebody cancelled it: what it had changed stays changed.
+    /// Somebody cancelled the job: what it had changed stays changed.
     Cancelled,
 }
 
 impl JobState {
-    /// One word for it, the same on every wire.
+    /// The state in one word, the same on every wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -122,9 +122,9 @@ pub(crate) struct JobRecord {
     /// So many must match, which is still to be counted.
     #[serde(default)]
     pub(crate) expect: Option<u64>,
-    /// It changes no message from this sequence on.
+    /// The job changes no message from this sequence on.
     pub(crate) until: u64,
-    /// It has looked at all messages up to this sequence.
+    /// The job has looked at all messages up to this sequence.
     pub(crate) passed: u64,
     pub(crate) state: JobState,
     pub(crate) changed: u64,

@@ -33,7 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 struct JobNumber(String);
 
 impl JobNumber {
-    /// What is no number is that of no job.
+    /// The number; text that is no number names no job.
     fn get(&self) -> Result<u64, Problem> {
         self.0.parse().map_err(|_| no_such_job(&self.0))
     }
@@ -66,7 +66,7 @@ struct JobList {
     jobs: Vec<JobOut>,
 }
 
-/// A change of many messages of a queue. It goes on step by step between other requests, whether or not somebody waits for it, and after a restart.
+/// A change of many messages of a queue. The job goes on step by step between other requests, whether or not somebody waits for it, and after a restart.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Job)]
 pub(crate) struct JobOut {
@@ -85,11 +85,11 @@ pub(crate) struct JobOut {
     filter: FilterOut,
     /// `running`, `done`, `failed` or `cancelled`. What was changed by then stays changed.
     state: &'static str,
-    /// So many messages it has changed.
+    /// Messages changed so far.
     changed: u64,
-    /// So many messages it has looked at.
+    /// Messages looked at so far.
     looked: u64,
-    /// So many messages the queue had when it began. It looks at no more than these, and at fewer if some leave before it comes to them.
+    /// Messages that the queue had when the job began. The job looks at no more than these, and at fewer if some leave before it comes to them.
     total: u64,
     /// When it began.
     began_at: String,
@@ -107,7 +107,7 @@ pub(crate) struct JobOut {
 #[derive(Serialize, ToSchema)]
 #[schema(as = JobFilter)]
 struct FilterOut {
-    /// Only what stands so.
+    /// Only messages with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     status: Option<Status>,
@@ -115,17 +115,17 @@ struct FilterOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<PrioritySchema>, nullable = false)]
     priority: Option<Given>,
-    /// Only what was published without a priority.
+    /// Only messages that were published without a priority.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     without_priority: bool,
     /// Only this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     key: Option<String>,
-    /// Only those with all these headers.
+    /// Only messages with all these headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     headers: BTreeMap<String, String>,
-    /// Only those of this user.
+    /// Only messages of this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     user_id: Option<String>,

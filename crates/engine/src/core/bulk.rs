@@ -105,7 +105,7 @@ impl<T> Bulk<T> {
         self.stage = Stage::Look;
     }
 
-    /// What it asks for: to change these messages.
+    /// The command that changes these messages.
     fn command(&self, seqs: Vec<Seq>) -> Command {
         self.record.change.command(self.name(), Which::Seqs(seqs))
     }
@@ -194,7 +194,7 @@ impl<T> Core<T> {
         None
     }
 
-    /// It is not done after this step, in which nothing was changed.
+    /// Goes on later: the bulk change is not done after this step, in which nothing was changed.
     fn look_further(&mut self, now: Time, mut bulk: Box<Bulk<T>>) {
         if bulk.id.is_none() {
             self.go_on_as_job(now, &mut bulk);
@@ -223,7 +223,7 @@ impl<T> Core<T> {
                     None => return Err(Refusal::CountDiffers { count: counted }),
                 };
             }
-            // What was found before may stand otherwise by now.
+            // Messages that were found before may stand otherwise by now.
             Stage::Look | Stage::Found(_) => bulk.stage = Stage::Found(self.find_on(bulk, looks)?),
         }
         Ok(())
@@ -312,7 +312,7 @@ impl<T> Core<T> {
         self.scans.iter().filter_map(|turn| if let Turn::Change(bulk) = turn { Some(&**bulk) } else { None })
     }
 
-    /// Whoever only wants to know that it has begun is told so.
+    /// Tells those who only want to know that the job has begun.
     fn tell_start(&mut self, bulk: &mut Bulk<T>) {
         let Some(view) = bulk.view(None) else { return };
         for (ticket, _) in bulk.waiting.extract_if(.., |(_, wants)| *wants == Wants::Start) {
@@ -428,7 +428,7 @@ pub(super) type JobsOver = BTreeMap<u64, (JobRecord, Option<Refusal>)>;
 pub(super) fn recover<T>(broker: &Broker) -> (Vec<Turn<T>>, JobsOver) {
     let (mut under_way, mut over) = (Vec::new(), JobsOver::new());
     let kept = broker.metadata().filter_map(|(key, value)| Some((job_of_key(key)?, value)));
-    // One that cannot be read is of a later version, or nothing of ours: it is left alone.
+    // A record that cannot be read is of a later version, or nothing of ours, and is left alone.
     let kept = kept.filter_map(|(id, value)| Some((id, serde_json::from_slice::<JobRecord>(value).ok()?)));
     for (id, record) in kept {
         if record.state == JobState::Running {
