@@ -21,9 +21,9 @@ use crate::functions::{
 use crate::places::together;
 
 /// Most messages that are purged with one call.
-const PURGE_MAX: u32 = 1_000;
+const PURGE_MAX: u32 = 128;
 /// Most messages that an administrator's request touches with one call.
-const TOUCH_MAX: usize = 1_000;
+const TOUCH_MAX: usize = 128;
 
 impl House {
     /// Answers a request; but for a lease and a consumer, of which a session is told.

@@ -227,6 +227,15 @@ impl Hosted {
         if self.is_whole() { seq } else { Seq(seq.0 << PLACE_BITS | u64::from(place)) }
     }
 
+    /// Where a look by sequence may begin at every partition to see whatever comes after a message that is known by this sequence; `newest`: whatever comes before it.
+    pub(super) fn before_or_at(&self, seq: Seq, newest: bool) -> Option<Seq> {
+        if self.is_whole() {
+            return Some(seq);
+        }
+        let there = seq.0 >> PLACE_BITS;
+        if newest { Some(Seq(there + 1)) } else { there.checked_sub(1).map(Seq) }
+    }
+
     pub(super) async fn ask<A: Asked>(&self, place: PlaceNumber, ask: &A) -> Result<A::Answer, Failure> {
         self.healed(|| self.places.ask(place, ask, deadline())).await
     }

@@ -8,29 +8,17 @@ use overtake_engine::{
     Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select, fitting,
 };
 use overtake_lane::{
-    Asker, Broker, Fact, LaneView, Look, MessageView, Order, Place, PlaceNumber, Query, QueueView, Receipt,
-    Refusal, Seq, Settings, State, Status, Step, Time, VhostId, WAIT_BOUNDS_MS, WaitView,
+    Asker, LaneView, Look, MessageView, Order, PlaceNumber, QueueView, Receipt, Refusal, Seq, Settings,
+    Status, Time, WAIT_BOUNDS_MS, WaitView,
 };
 
 use super::House;
 use super::carry::fill_in_deaths;
 use super::hosted::Hosted;
+use super::image::{IMAGED, Image};
 use crate::functions::{Seen, Standing, View, Which};
 
-/// Messages that are looked at with one call.
-const PAGE: u32 = 1_000;
-/// Messages whose contents are read with one call.
-const CONTENTS: u32 = 100;
-/// Where the queue of an image is, wherever it is.
-const IMAGED: VhostId = VhostId::DEFAULT;
 const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
-
-/// A queue with its messages, as they were a moment ago, in a broker of its own; where a content is read, its number is the sequence.
-struct Image {
-    broker: Broker,
-    contents: BTreeMap<Seq, Arc<Content>>,
-    hosted: Arc<Hosted>,
-}
 
 impl House {
     /// A queue as it is now.
@@ -105,14 +93,15 @@ impl House {
 
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
-        let image = self.image(asker, queue, browse.filter.is_about_content()).await?;
+        let search = self.search(asker, queue, &browse.filter).await?;
+        let image = search.page(browse).await?;
         let Look { mut messages, mut next, .. } = image.find(browse)?;
         let fits = fitting(messages.iter().map(|(_, message)| u64::from(message.bytes)));
         if fits < messages.len() {
             messages.truncate(fits);
             next = messages.last().map(|(cursor, _)| *cursor);
         }
-        let total = browse.with_total.then(|| image.total(browse)).transpose()?;
+        let total = if browse.with_total { Some(search.total().await?) } else { None };
         let mut shown = Vec::with_capacity(messages.len());
         for (_, mut message) in messages {
             // What has gone meanwhile is not shown.
@@ -133,9 +122,10 @@ impl House {
 
     /// One message, by its id.
     pub(super) async fn message(&self, asker: Asker, queue: &str, id: &str) -> Result<Answer, Failure> {
-        let image = self.image(asker, queue, false).await?;
-        let (mut message, position, position_in_priority) =
-            image.broker.message(IMAGED, &image.hosted.name, id)?;
+        let filter = Filter::default();
+        let search = self.search(asker, queue, &filter).await?;
+        let (image, (position, position_in_priority)) = search.one(id).await?;
+        let (mut message, ..) = image.broker.message(IMAGED, &image.hosted.name, id)?;
         let content = self.content(&image, message.seq).await?.ok_or(Refusal::NoSuchMessage)?;
         fill_in_deaths(&mut message.deaths, &content);
         let held = self.held_of(&image, message.seq);
@@ -178,69 +168,12 @@ impl House {
                 }
             }
             Select::Matching(filter) => {
-                let image = self.image(asker, queue, filter.is_about_content()).await?;
-                let browse = Browse { filter, limit: usize::MAX, ..Browse::default() };
-                let messages = image.find(&browse)?.messages;
-                let mut by_place: BTreeMap<PlaceNumber, Vec<Seq>> = BTreeMap::new();
-                for (place, seq) in messages.iter().filter_map(|(_, message)| image.hosted.find(message.seq))
-                {
-                    by_place.entry(place).or_default().push(seq);
-                }
-                let which = by_place.into_iter().map(|(place, seqs)| (place, Which::Seqs(seqs)));
-                Ok((Arc::clone(&image.hosted), which.collect()))
+                let search = self.search(asker, queue, &filter).await?;
+                let which = search.seqs().await?.into_iter().filter(|(_, seqs)| !seqs.is_empty());
+                let which = which.map(|(place, seqs)| (place, Which::Seqs(seqs)));
+                Ok((search.hosted, which.collect()))
             }
         }
-    }
-
-    async fn image(&self, asker: Asker, queue: &str, with_contents: bool) -> Result<Image, Failure> {
-        let view = self.definitions.with(|broker| broker.view(Time(0), asker.vhost, queue))?;
-        let hosted = self.hosted(view.queue).await?;
-        hosted.settled_down().await;
-        let mut broker = Broker::new(self.options.broker());
-        let mut fold = |fact| broker.fold(fact, &mut Step::default());
-        let (name, settings) = (Arc::clone(&view.name), Box::new(view.effective_settings().clone()));
-        let (queue, identity) = (view.queue, view.identity);
-        let unfounded = |_| Failure::Unavailable("what a place holds makes no sense".into());
-        fold(Fact::QueueStored { queue, vhost: IMAGED, name, settings, identity, next_seq: Seq(1) })
-            .map_err(unfounded)?;
-        let (mut contents, mut leased) = (BTreeMap::new(), BTreeMap::new());
-        for place in 0..hosted.places().count() {
-            let mut after = None;
-            loop {
-                let limit = if with_contents { CONTENTS } else { PAGE };
-                let page = Standing {
-                    newest: false,
-                    after,
-                    limit,
-                    with_content: with_contents,
-                    statuses: ALL.to_vec(),
-                };
-                let shown = hosted.ask(place, &page).await?;
-                after = shown.last().map(|shown| shown.stored.message.seq);
-                let is_last = shown.len() < limit as usize;
-                for one in shown {
-                    let mut message = one.stored.message;
-                    message.seq = hosted.known_as(place, message.seq);
-                    message.place = Place(message.seq.0);
-                    if let Some(content) = one.content {
-                        contents.insert(message.seq, read(&content)?);
-                    }
-                    match message.state {
-                        // They are seen in the order in which they were leased.
-                        State::Leased { lease, .. } => drop(leased.insert((lease, place), message)),
-                        // Two pages may tell of one message; the later is right.
-                        _ => fold(Fact::Stored { queue, message }).map_err(unfounded)?,
-                    }
-                }
-                if is_last {
-                    break;
-                }
-            }
-        }
-        for message in leased.into_values() {
-            fold(Fact::Stored { queue, message }).map_err(unfounded)?;
-        }
-        Ok(Image { broker, contents, hosted })
     }
 
     /// A message that is known by this sequence; `None`: it is gone.
@@ -276,34 +209,6 @@ impl House {
 pub(super) fn read(content: &[u8]) -> Result<Arc<Content>, Failure> {
     let content = Content::decode(content);
     content.map(Arc::new).ok_or_else(|| Failure::Unavailable("a message makes no sense".into()))
-}
-
-impl Image {
-    /// Its queue is where it was asked for.
-    fn query(&self, browse: &Browse) -> Result<Query, Refusal> {
-        let level = |given| self.broker.map_priority(IMAGED, &self.hosted.name, given);
-        Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
-    }
-
-    fn find(&self, browse: &Browse) -> Result<Look, Refusal> {
-        let query = self.query(browse)?;
-        let mut says = |place| self.says(place, &browse.filter);
-        self.broker.browse(IMAGED, &self.hosted.name, &query, &mut says)
-    }
-
-    fn total(&self, browse: &Browse) -> Result<u64, Refusal> {
-        // All of them, wherever the page begins.
-        let query = Query { cursor: None, ..self.query(browse)? };
-        let mut says = |place| self.says(place, &browse.filter);
-        let accept: Option<&mut dyn FnMut(Place) -> bool> =
-            if browse.filter.is_about_content() { Some(&mut says) } else { None };
-        Ok(self.broker.count(IMAGED, &self.hosted.name, &query, accept)?.0)
-    }
-
-    fn says(&self, place: Place, filter: &Filter) -> bool {
-        let content = || self.contents.get(&Seq(place.0));
-        !filter.is_about_content() || content().is_some_and(|content| filter.says(content))
-    }
 }
 
 fn gauge(lane: &BTreeMap<String, u64>, what: &str) -> u64 {

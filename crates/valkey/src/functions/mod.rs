@@ -21,6 +21,7 @@ mod ask;
 mod attend;
 mod define;
 mod leaving;
+mod look;
 mod parts;
 mod peek;
 mod slots;
@@ -38,6 +39,7 @@ pub use ask::{
 pub use attend::{Attend, Attended};
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
+pub use look::{Ahead, Find, LOOKS_MAX, List, Look, Looked, Single};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
 pub use peek::{Outlook, Peek, Ready};
 pub use slots::{GiveBackSlots, Grant, Slots};
@@ -49,7 +51,7 @@ pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, W
 pub const CALLS_MAX: u64 = 64;
 
 /// The library, as servers load it.
-pub const LIBRARY: Library = Library { name: "overtake", version: 1, source: SOURCE };
+pub const LIBRARY: Library = Library { name: "overtake", version: 2, source: SOURCE };
 
 /// What it consists of. The last files use what is before them, and nothing uses them: each is a block of its own, since a chunk of Lua has no more than 200 local names.
 const SOURCE: &str = concat!(

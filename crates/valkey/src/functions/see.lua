@@ -67,6 +67,120 @@ local function browse(keys, args)
   return ended
 end
 
+-- Most messages that one call looks at, and most bytes of what they say, but for the first. Where there are many lanes the next message of each is compared: so many comparisons.
+local LOOKS_MAX, LOOK_BYTES_MAX, COMPARISONS_MAX = 128, 1048576, 4096
+-- So many sequences of a list are read at once, and of all lists together about so many.
+local FEW, FEW_OF_ALL = 32, 512
+
+-- The sequences of a set of the place, or of the lane of a level, after this one or before it, a few at a time.
+local function list_of(p, which, after, is_newest, few)
+  local level = tonumber(which)
+  local key, front = p.base .. NAMES[level and 'order' or which], level and rank_of(level) or ''
+  local from, to = '-', '+'
+  if level then from, to = '[' .. front, '(' .. rank_of(level - 1) end
+  if after ~= '' and is_newest then to = '(' .. front .. after end
+  if after ~= '' and not is_newest then from = '(' .. front .. after end
+  local list = { members = {}, at = 1, is_over = false }
+  function list.head()
+    if list.at > #list.members and not list.is_over then
+      if is_newest then
+        list.members = redis.call('ZRANGE', key, to, from, 'BYLEX', 'REV', 'LIMIT', 0, few)
+      else
+        list.members = redis.call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, few)
+      end
+      list.at, list.is_over = 1, #list.members < few
+      local last = list.members[#list.members]
+      if last and is_newest then to = '(' .. last elseif last then from = '(' .. last end
+    end
+    local member = list.members[list.at]
+    return member and string.sub(member, -8)
+  end
+  return list
+end
+
+-- The next sequences of all these lists by their order, no more than so many; and whether there are more.
+local function merged(lists, most, is_newest)
+  local heads, all = {}, {}
+  for at, list in ipairs(lists) do heads[at] = list.head() or false end
+  while true do
+    local best, first
+    for at = 1, #heads do
+      local head = heads[at]
+      -- No two lists have the same message.
+      if head and (not first or (head < first) ~= is_newest) then best, first = at, head end
+    end
+    if not best then return all, false end
+    if #all >= most then return all, true end
+    all[#all + 1] = first
+    lists[best].at = lists[best].at + 1
+    heads[best] = lists[best].head() or false
+  end
+end
+
+-- Looks at messages by sequence, at no more than so many, whatever there is. Arguments: `published` or `newest`, where the call before ended (a sequence, or empty), most messages, whether with what they say
+-- (1 or 0), then `ready`, `delayed`, `leased`, `dead`, or the level of a lane for what is ready there, one or several. Answers where to go on, or false where nothing is left, and `[sequence, message, content]` of each.
+local function look(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended = answer(p, false)
+  local is_newest, after = args[4] == 'newest', args[5] ~= '' and key_of(tonumber(args[5])) or ''
+  local lists = {}
+  for at = 8, #args do
+    for _, which in ipairs(args[at] == 'ready' and ready_levels(p) or { args[at] }) do lists[#lists + 1] = which end
+  end
+  local most = math.min(tonumber(args[6]), LOOKS_MAX, math.floor(COMPARISONS_MAX / math.max(1, #lists)))
+  local few = math.min(FEW, math.max(1, math.floor(FEW_OF_ALL / math.max(1, #lists))))
+  for at, which in ipairs(lists) do lists[at] = list_of(p, which, after, is_newest, few) end
+  local all, is_more = merged(lists, math.max(1, most), is_newest)
+  local what, bytes, last = {}, 0, false
+  fetch(p, all)
+  for _, key in ipairs(all) do
+    local m = message(p, key)
+    if args[7] == '1' then bytes = bytes + m[BYTES] end
+    if last and bytes > LOOK_BYTES_MAX then
+      is_more = true
+      break
+    end
+    last = key
+    what[#what + 1] = { seq_of(key), m, args[7] == '1' and redis.call('HGET', p.base .. ':b', key) or false }
+  end
+  ended[5] = { is_more and last and seq_of(last) or false, what }
+  return ended
+end
+
+-- One message. Argument: what it is called by: its own id, else `seq-` and its sequence. A dead letter that gave up its id to another message is not looked for. Answers nothing, or `[sequence, message, content]`, the level of its lane, and how many go
+-- before it, in all and in its lane; -1 where that is not known.
+local function find_one(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended, key = answer(p, false), pending(p, args[4])
+  if not key then
+    local digits = string.match(args[4], '^seq%-(%d+)$')
+    for _, other in ipairs({ digits and key_of(tonumber(digits)) or false, id_key(p, args[4]) }) do
+      if other and message(p, other) then
+        key = other
+        break
+      end
+    end
+  end
+  local m = key and message(p, key)
+  ended[5] = {}
+  if m then
+    local ahead, in_lane = position(p, key, m)
+    ended[5] = { { seq_of(key), m, redis.call('HGET', p.base .. ':b', key) }, lane_of(p, m[PRIORITY]), ahead, in_lane }
+  end
+  return ended
+end
+
+-- How many ready messages go before a sequence in the lane of a level, where the most urgent lane goes first: counted, and none is read. Arguments: the level, the sequence. Answers how many, in all and in the lane.
+local function ahead_of(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended, level, key = answer(p, false), tonumber(args[4]), key_of(tonumber(args[5]))
+  ended[5] = { redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), before_in_lane(p, level, key) }
+  return ended
+end
+
 -- What goes next, and nothing is changed: not even time passes. Where nothing but lanes decides it. Arguments: most messages, the most urgent level (or empty: whichever is). Answers how many calls there
 -- have been, what the last one showed, and of each message the member and its bytes, 24 bytes.
 local function peek(keys, args)
@@ -87,3 +201,6 @@ end
 redis.register_function({ function_name = 'ot_peek', callback = peek, flags = { 'no-writes', 'allow-oom' } })
 register_always('ot_view', view)
 register_always('ot_browse', browse)
+register_always('ot_look', look)
+register_always('ot_find', find_one)
+register_always('ot_ahead', ahead_of)

@@ -1,11 +1,11 @@
 //! What random histories do not come to.
 
 use overtake_lane::{
-    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Time,
+    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Status, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Arrival, Call, Choice, Configure, Fate, Forget, How, Leasing, Leaving, Left, Provenance, Said,
-    Settle, Sweep, Terms, Told, View,
+    Admit, Arrival, Call, Choice, Configure, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving, Left, List,
+    Look, Looked, Provenance, Said, Settle, Standing, Sweep, Terms, Told, View,
 };
 
 use crate::beside::DEAD;
@@ -181,4 +181,62 @@ fn of_a_block_of_numbers_that_are_all_taken_one_run_is_kept() {
     assert_eq!(kept, [b"p"]);
     twin.publish([4_095, 4_096, 8_191, 8_192].map(numbered).to_vec());
     twin.compare();
+}
+
+/// Everything that looks at these lists come to, one after the other, each by as many messages as it may look at.
+fn look_on(twin: &mut Twin, newest: bool, lists: &[List]) -> Vec<Looked> {
+    let mut all: Vec<Looked> = Vec::new();
+    loop {
+        let after = all.last().and_then(|looked| looked.next);
+        let look = Look { newest, after, most: u32::MAX, with_content: true, lists: lists.to_vec() };
+        let (_, looked) = done(twin.told(BASE, &look, by(None)));
+        all.push(looked);
+        if all.last().is_some_and(|looked| looked.next.is_none()) {
+            return all;
+        }
+    }
+}
+
+#[test]
+fn looks_at_a_deep_place_see_every_message_once_and_are_each_bounded() {
+    const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    // Lanes in which messages alternate, one that comes behind all others, and more lanes than are compared for so many messages.
+    for from in 0..10 {
+        let priority = |at: i64| if at < 80 { at % 40 } else { from + 100 };
+        twin.publish((0..100).map(|at| publish(Given::Number(priority(at)), 10)).collect());
+    }
+    twin.lease(300, 100_000, Some(600_000), LaneChoice::default());
+    let first = twin.leases[0];
+    twin.settle(&[first], Outcome::Reject);
+    let standing =
+        |newest| Standing { newest, after: None, limit: 10_000, with_content: true, statuses: ALL.to_vec() };
+    for newest in [false, true] {
+        let (_, whole) = done(twin.told(BASE, &standing(newest), by(None)));
+        let looks = look_on(&mut twin, newest, &ALL.map(List::Standing));
+        assert!(looks.len() > 1_000 / LOOKS_MAX as usize && whole.len() >= 999, "{}", looks.len());
+        assert!(looks.iter().all(|looked| (1..=LOOKS_MAX as usize).contains(&looked.shown.len())));
+        assert_eq!(looks.into_iter().flat_map(|looked| looked.shown).collect::<Vec<_>>(), whole);
+    }
+    let of_lane = look_on(&mut twin, false, &[List::Lane(3)]).remove(0).shown;
+    let is_ready_there =
+        |message: &overtake_lane::Message| message.priority.0 == 3 && message.state == State::Ready;
+    assert_eq!(of_lane.len(), 20);
+    assert!(of_lane.iter().all(|one| is_ready_there(&one.stored.message)));
+}
+
+#[test]
+fn a_look_reads_no_more_content_than_a_call_may_but_for_the_first() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let sizes = [700_000, 300_000, 300_000, 2_000_000, 10];
+    for bytes in sizes {
+        twin.publish(vec![publish(Given::Number(1), bytes)]);
+    }
+    let looks = look_on(&mut twin, false, &[List::Standing(Status::Ready)]);
+    let sizes: Vec<usize> = looks.iter().map(|looked| looked.shown.len()).collect();
+    assert_eq!(sizes, [2, 1, 1, 1]);
 }

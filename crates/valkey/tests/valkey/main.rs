@@ -6,6 +6,7 @@ mod attending;
 mod calls;
 mod certificates;
 mod conformance;
+mod deep;
 mod doubts;
 mod facts;
 mod falls;

@@ -1,0 +1,382 @@
+//! A search through the messages of a queue, by calls that each look at a bounded number of them. Other calls are done in between.
+//!
+//! A page needs only some of the messages: in the orders `published` and `newest` the first ones of each partition that the filter takes, in dispatch order the
+//! first ones of each lane, since a picker decides by the heads of lanes alone. These are put into an [`Image`], which makes the page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use overtake_engine::{Browse, Failure, Filter};
+use overtake_lane::{
+    Asker, BrowseOrder, Message, Options, Order, PickerKind, Place, PlaceNumber, QueueView, Refusal, Seq,
+    State, Status, Time, public_id,
+};
+
+use super::House;
+use super::hosted::Hosted;
+use super::image::{Image, Seen};
+use super::see::read;
+use crate::functions::{Ahead, Find, LOOKS_MAX, List, Look, Shown, Single, View};
+use crate::places::together;
+
+/// The statuses in dispatch order.
+const STAGES: [Status; 4] = [Status::Leased, Status::Ready, Status::Delayed, Status::Dead];
+
+/// How many messages go before one, in all and in its lane; `None`: that is not known.
+type Position = (Option<u64>, Option<u64>);
+
+/// A queue that is searched by a filter.
+pub(super) struct Search<'f> {
+    options: Options,
+    view: QueueView,
+    pub(super) hosted: Arc<Hosted>,
+    filter: &'f Filter,
+    /// The level of the lane that holds all ready messages which the filter takes, if there is one.
+    own_lane: Option<i32>,
+}
+
+/// Messages that were found.
+#[derive(Default)]
+struct Found {
+    /// Those that the page is made of.
+    seen: BTreeMap<Seq, Seen>,
+    /// Those that the filter takes.
+    matching: BTreeSet<Seq>,
+}
+
+impl Found {
+    fn join(&mut self, other: Self) {
+        // A message that moved meanwhile may be seen twice. The later is right.
+        self.seen.extend(other.seen);
+        self.matching.extend(other.matching);
+    }
+}
+
+impl House {
+    pub(super) async fn search<'f>(
+        &self,
+        asker: Asker,
+        queue: &str,
+        filter: &'f Filter,
+    ) -> Result<Search<'f>, Failure> {
+        let view = self.definitions.with(|broker| broker.view(Time(0), asker.vhost, queue))?;
+        let hosted = self.hosted(view.queue).await?;
+        hosted.settled_down().await;
+        let mut search = Search { options: self.options.broker(), view, hosted, filter, own_lane: None };
+        let has_lane_per_priority = search.view.effective_settings().order == Order::Priority;
+        let browse = Browse { filter: filter.clone(), ..Browse::default() };
+        let priority = search.image([])?.query(&browse)?.priority;
+        search.own_lane = priority.map(|priority| priority.0).filter(|_| has_lane_per_priority);
+        Ok(search)
+    }
+}
+
+impl Search<'_> {
+    fn image(&self, messages: impl IntoIterator<Item = Seen>) -> Result<Image, Failure> {
+        Image::new(self.options, &self.view, &self.hosted, messages)
+    }
+
+    /// A queue of which nothing is missing that a page may show.
+    pub(super) async fn page(&self, browse: &Browse) -> Result<Image, Failure> {
+        let found = match browse.order {
+            BrowseOrder::Dispatch => self.in_dispatch_order(browse).await?,
+            BrowseOrder::Published | BrowseOrder::Newest => self.by_sequence(browse).await?,
+        };
+        self.image(found.seen.into_values())
+    }
+
+    /// A queue that has only the message of this id, and how many go before that message, in all and in its lane.
+    pub(super) async fn one(&self, id: &str) -> Result<(Image, Position), Failure> {
+        let mut found = self.find(id).await?;
+        if found.is_none() {
+            // A dead letter gives up its id to a message that lives, and has it again when that is gone.
+            found = self.find_dead(id).await?.map(|dead| (dead, (None, None)));
+        }
+        let (seen, position) = found.ok_or(Refusal::NoSuchMessage)?;
+        Ok((self.image([seen])?, position))
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<(Seen, Position)>, Failure> {
+        let by_seq = overtake_lane::seq_of_public_id(id).and_then(|seq| self.hosted.find(seq));
+        let of = |place| {
+            // A message without an id is called by its sequence as it is known outside of its partition.
+            let there = by_seq.filter(|(at, _)| *at == place).map(|(_, seq)| public_id(None, seq));
+            async move { self.hosted.ask(place, &Find { id: there.as_deref().unwrap_or(id).into() }).await }
+        };
+        let mut best: Option<(bool, PlaceNumber, Single)> = None;
+        for (place, single) in self.places().zip(together(self.places().map(of)).await) {
+            let Some(single) = single? else { continue };
+            let is_named = single.shown.stored.message.id() == Some(id);
+            if is_named || by_seq.is_some_and(|(at, _)| at == place) {
+                let is_dead = single.shown.stored.message.state == State::Dead;
+                best = best.filter(|(was_dead, ..)| *was_dead <= is_dead).or(Some((is_dead, place, single)));
+            }
+        }
+        let Some((_, place, single)) = best else { return Ok(None) };
+        let position = self.position(place, &single).await?;
+        Ok(Some((self.seen(place, single.shown)?, position)))
+    }
+
+    /// How many messages of all partitions go before one of them.
+    async fn position(&self, place: PlaceNumber, single: &Single) -> Result<Position, Failure> {
+        let (seq, level) = (single.shown.stored.message.seq, single.level);
+        if self.hosted.is_whole() || single.shown.stored.message.state != State::Ready {
+            return Ok(single.position);
+        }
+        let of = |other: PlaceNumber| {
+            // Of two messages with the same clock that of the lesser partition goes first.
+            let seq = if other < place { seq.next() } else { seq };
+            async move { self.hosted.ask(other, &Ahead { level, seq }).await }
+        };
+        let mut sum = (0, 0);
+        for ahead in together(self.places().map(of)).await {
+            let (ahead, in_lane) = ahead?;
+            sum = (sum.0 + ahead, sum.1 + in_lane);
+        }
+        // Other pickers go by what all partitions show.
+        let is_strict = self.view.effective_settings().picker == PickerKind::Strict;
+        Ok((is_strict.then_some(sum.0), Some(sum.1)))
+    }
+
+    async fn find_dead(&self, id: &str) -> Result<Option<Seen>, Failure> {
+        for place in self.places() {
+            let mut after = None;
+            loop {
+                let look = self.look(vec![List::Standing(Status::Dead)], false, after, usize::MAX);
+                let (seen, next) = self.ask(place, &look).await?;
+                if let Some(one) = seen.into_iter().find(|one| one.message.id() == Some(id)) {
+                    return Ok(Some(one));
+                }
+                after = next;
+                if next.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many messages the filter takes. By status and by priority gauges tell.
+    pub(super) async fn total(&self) -> Result<u64, Failure> {
+        match self.standing().await? {
+            Some(count) => Ok(count),
+            None => Ok(self.seqs().await?.values().map(|seqs| seqs.len() as u64).sum()),
+        }
+    }
+
+    /// The sequences of all messages that the filter takes, as their partitions know them.
+    pub(super) async fn seqs(&self) -> Result<BTreeMap<PlaceNumber, Vec<Seq>>, Failure> {
+        let of = |place| async move {
+            let (lists, mut after, mut all) = (self.lists(), None, Vec::new());
+            loop {
+                let look = self.look(lists.clone(), false, after, usize::MAX);
+                let (seen, next) = self.ask(place, &look).await?;
+                let matching = self.image(seen)?.matching(self.filter)?;
+                all.extend(matching.into_iter().filter_map(|seq| self.hosted.find(seq)).map(|(_, seq)| seq));
+                after = next;
+                if next.is_none() {
+                    return Ok::<_, Failure>((place, all));
+                }
+            }
+        };
+        together(self.places().map(of)).await.into_iter().collect()
+    }
+
+    fn places(&self) -> std::ops::Range<PlaceNumber> {
+        0..self.hosted.places().count()
+    }
+
+    /// The lists in which the filter may find something.
+    fn lists(&self) -> Vec<List> {
+        let wanted = STAGES.into_iter().filter(|stage| self.filter.status.is_none_or(|only| only == *stage));
+        wanted
+            .map(|status| match self.own_lane {
+                Some(level) if status == Status::Ready => List::Lane(level),
+                _ => List::Standing(status),
+            })
+            .collect()
+    }
+
+    fn look(&self, lists: Vec<List>, newest: bool, after: Option<Seq>, most: usize) -> Look {
+        let most = u32::try_from(most).unwrap_or(LOOKS_MAX).clamp(1, LOOKS_MAX);
+        Look { newest, after, most, with_content: self.filter.is_about_content(), lists }
+    }
+
+    /// What one call sees, and where the next goes on.
+    async fn ask(&self, place: PlaceNumber, look: &Look) -> Result<(Vec<Seen>, Option<Seq>), Failure> {
+        let looked = self.hosted.ask(place, look).await?;
+        let seen = looked.shown.into_iter().map(|one| self.seen(place, one));
+        Ok((seen.collect::<Result<_, Failure>>()?, looked.next))
+    }
+
+    fn seen(&self, place: PlaceNumber, shown: Shown) -> Result<Seen, Failure> {
+        let mut message = shown.stored.message;
+        message.seq = self.hosted.known_as(place, message.seq);
+        message.place = Place(message.seq.0);
+        let content = shown.content.map(|content| read(&content)).transpose()?;
+        Ok(Seen { message, content })
+    }
+
+    /// The first messages of some lists of a partition that the filter takes, so many or all there are; `keeps_all`: with those before them that it does not take.
+    async fn first(
+        &self,
+        place: PlaceNumber,
+        lists: &[List],
+        needed: usize,
+        keeps_all: bool,
+    ) -> Result<Found, Failure> {
+        self.first_after(place, lists, needed, (false, None), keeps_all).await
+    }
+
+    async fn first_after(
+        &self,
+        place: PlaceNumber,
+        lists: &[List],
+        needed: usize,
+        (newest, mut after): (bool, Option<Seq>),
+        keeps_all: bool,
+    ) -> Result<Found, Failure> {
+        // The first ones are enough, unless the filter leaves some out.
+        let (mut found, mut most) = (Found::default(), needed);
+        loop {
+            let look = self.look(lists.to_vec(), newest, after, most);
+            let (seen, next) = self.ask(place, &look).await?;
+            let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
+            let is_kept = |one: &Seen| keeps_all || matching.contains(&one.message.seq);
+            found.seen.extend(seen.into_iter().filter(is_kept).map(|one| (one.message.seq, one)));
+            found.matching.extend(matching);
+            (after, most) = (next, usize::MAX);
+            if next.is_none() || found.matching.len() >= needed {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn by_sequence(&self, browse: &Browse) -> Result<Found, Failure> {
+        let (lists, newest) = (self.lists(), browse.order == BrowseOrder::Newest);
+        let after = browse.cursor.and_then(|cursor| self.hosted.before_or_at(Seq(cursor.0), newest));
+        // One more tells that there is a next page; another may be that of the cursor.
+        let needed = count(browse.skip).saturating_add(browse.limit).saturating_add(2);
+        let of = |place| self.first_after(place, &lists, needed, (newest, after), false);
+        let mut found = Found::default();
+        for one in together(self.places().map(of)).await {
+            found.join(one?);
+        }
+        Ok(found)
+    }
+
+    async fn in_dispatch_order(&self, browse: &Browse) -> Result<Found, Failure> {
+        let before = browse.cursor.map_or(0, |cursor| cursor.0).saturating_add(browse.skip);
+        let needed = count(before).saturating_add(browse.limit).saturating_add(1);
+        let mut found = Found::default();
+        let wanted = STAGES.into_iter().filter(|stage| self.filter.status.is_none_or(|only| only == *stage));
+        for status in wanted {
+            if found.matching.len() >= needed {
+                break;
+            }
+            if status == Status::Ready {
+                self.ready(needed, &mut found).await?;
+            } else {
+                self.unordered(status, needed, &mut found).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first of the messages that stand so, which no list has in their order.
+    async fn unordered(&self, status: Status, needed: usize, found: &mut Found) -> Result<(), Failure> {
+        let of = |place| async move {
+            let (mut after, mut first) = (None, BTreeMap::new());
+            loop {
+                let look = self.look(vec![List::Standing(status)], false, after, usize::MAX);
+                let (seen, next) = self.ask(place, &look).await?;
+                let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
+                let taken = seen.into_iter().filter(|one| matching.contains(&one.message.seq));
+                first.extend(taken.map(|one| (turn(&one.message), one)));
+                while first.len() > needed {
+                    first.pop_last();
+                }
+                after = next;
+                if next.is_none() {
+                    return Ok::<_, Failure>(first);
+                }
+            }
+        };
+        for first in together(self.places().map(of)).await {
+            for one in first?.into_values() {
+                found.matching.insert(one.message.seq);
+                found.seen.insert(one.message.seq, one);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first ready messages of each lane, as many as may be needed.
+    async fn ready(&self, needed: usize, found: &mut Found) -> Result<(), Failure> {
+        let is_strict = self.view.effective_settings().picker == PickerKind::Strict;
+        let seen = self.hosted.ask_all(&View).await?;
+        let has_ready = |lane: &BTreeMap<String, u64>| lane.get("ready").is_some_and(|ready| *ready > 0);
+        let levels: BTreeSet<i32> = (seen.iter())
+            .flat_map(|seen| seen.lanes.iter().filter(|(_, lane)| has_ready(lane)).map(|(level, _)| *level))
+            .filter(|level| self.own_lane.is_none_or(|own| own == *level))
+            .collect();
+        for level in levels.into_iter().rev() {
+            let rest = needed.saturating_sub(found.matching.len());
+            if is_strict && rest == 0 {
+                break;
+            }
+            // Other pickers may name any lane next, and pass what the filter does not take, too.
+            let (lists, needed) = ([List::Lane(level)], if is_strict { rest } else { needed });
+            let of = |place| self.first(place, &lists, needed, !is_strict);
+            for one in together(self.places().map(of)).await {
+                found.join(one?);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many messages there are of the status and the priority that the filter names, if it names nothing else.
+    async fn standing(&self) -> Result<Option<u64>, Failure> {
+        let Filter { status, priority, key, headers, user_id, ending, without_priority } = self.filter;
+        let narrows = key.is_some()
+            || !headers.is_empty()
+            || user_id.is_some()
+            || ending.is_some()
+            || *without_priority;
+        if narrows || (priority.is_some() && self.own_lane.is_none()) {
+            return Ok(None);
+        }
+        let seen = self.hosted.ask_all(&View).await?;
+        let wanted = STAGES.into_iter().filter(|stage| status.is_none_or(|only| only == *stage));
+        let gauges: Vec<&str> = wanted.map(gauge).collect();
+        let lanes = seen.iter().flat_map(|seen| seen.lanes.iter());
+        let lanes = lanes.filter(|(level, _)| self.own_lane.is_none_or(|own| own == **level));
+        let of = |lane: &BTreeMap<String, u64>| gauges.iter().filter_map(|what| lane.get(*what)).sum::<u64>();
+        Ok(Some(lanes.map(|(_, lane)| of(lane)).sum()))
+    }
+}
+
+/// The gauge of a lane that counts what stands so.
+fn gauge(status: Status) -> &'static str {
+    match status {
+        Status::Ready => "ready",
+        Status::Delayed => "delayed",
+        Status::Leased => "leased",
+        Status::Dead => "dead",
+    }
+}
+
+/// The order of a message among those that stand alike, as in dispatch order.
+fn turn(message: &Message) -> (u64, Seq) {
+    let order = match message.state {
+        State::Leased { lease, .. } => lease.0,
+        State::Delayed { due } => due.min(message.expires).0,
+        State::Dead => message.death().map_or(0, |death| death.at.0),
+        State::Ready => 0,
+    };
+    (order, message.seq)
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

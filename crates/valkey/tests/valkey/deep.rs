@@ -1,0 +1,158 @@
+//! Queues with more messages than one call looks at or touches.
+
+use std::sync::Arc;
+
+use overtake_engine::{Browse, BrowsedMessage, Content, Engine, Filter, NewMessage, Select, Target};
+use overtake_lane::{BrowseOrder, PartitionMode, Partitions, PickerKind, Settings};
+use overtake_valkey::engine::ClusterEngine;
+use overtake_valkey::functions::LOOKS_MAX;
+
+use crate::processes::processes;
+use crate::world::{Program, World};
+
+const MESSAGES: usize = 10 * LOOKS_MAX as usize;
+const LANES: usize = 4;
+
+fn in_places(count: u16) -> Settings {
+    let mode = if count == 1 { PartitionMode::None } else { PartitionMode::Hash };
+    Settings { partitions: Partitions { mode, count, bands: Vec::new() }, ..Settings::default() }
+}
+
+/// A queue of which each message says when it came; every tenth has the key `k`.
+async fn deep(world: &World, settings: Settings) -> Arc<ClusterEngine> {
+    let engine = processes(world, 1).await.remove(0);
+    engine.declare_queue("q", settings).await.expect("declared");
+    for from in (0..MESSAGES).step_by(64) {
+        let message = |at: usize| NewMessage {
+            to: Target::Queue("q".into()),
+            priority: ((at % LANES) as i64).into(),
+            key: (at.is_multiple_of(10)).then(|| "k".into()),
+            content: Content { body: at.to_string().into(), ..Content::default() },
+            ..NewMessage::default()
+        };
+        let some = (from..MESSAGES.min(from + 64)).map(message).collect();
+        engine.publish(some).await.expect("published");
+    }
+    engine
+}
+
+fn number(message: &BrowsedMessage) -> usize {
+    String::from_utf8_lossy(&message.content.body).parse().expect("a number")
+}
+
+/// All pages, one after the other.
+async fn pages(engine: &ClusterEngine, browse: Browse) -> Vec<usize> {
+    let (mut all, mut cursor) = (Vec::new(), browse.cursor);
+    loop {
+        let page = engine.browse("q", Browse { cursor, ..browse.clone() }).await.expect("a page");
+        assert!(page.messages.len() <= browse.limit);
+        all.extend(page.messages.iter().map(number));
+        cursor = page.next;
+        if cursor.is_none() {
+            return all;
+        }
+    }
+}
+
+fn of(filter: Filter, order: BrowseOrder, limit: usize) -> Browse {
+    Browse { filter, order, limit, ..Browse::default() }
+}
+
+#[tokio::test]
+async fn pages_of_a_deep_queue_follow_each_other_in_every_order() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, in_places(count)).await;
+        // One broker's messages of a step are in one partition, so that their order is that of the clock.
+        let published: Vec<usize> = (0..MESSAGES).collect();
+        let next = of(Filter::default(), BrowseOrder::Published, 400);
+        assert_eq!(pages(&engine, next).await, published);
+        let newest = of(Filter::default(), BrowseOrder::Newest, 400);
+        assert_eq!(pages(&engine, newest).await, published.iter().rev().copied().collect::<Vec<_>>());
+        let mut urgent = published.clone();
+        urgent.sort_by_key(|at| std::cmp::Reverse(at % LANES));
+        let dispatch = of(Filter::default(), BrowseOrder::Dispatch, 400);
+        assert_eq!(pages(&engine, dispatch).await, urgent);
+        let keyed = Filter { key: Some("k".to_owned()), ..Filter::default() };
+        urgent.retain(|at| at.is_multiple_of(10));
+        assert_eq!(pages(&engine, of(keyed.clone(), BrowseOrder::Dispatch, 50)).await, urgent);
+        let counted = Browse { with_total: true, ..of(keyed, BrowseOrder::Newest, 1) };
+        let page = engine.browse("q", counted).await.expect("a page");
+        assert_eq!(page.total, Some(MESSAGES as u64 / 10));
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_under_a_picker_that_takes_turns_is_as_that_of_a_shallow_queue() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let weights = [("3".to_owned(), 3), ("1".to_owned(), 2)].into();
+    let settings = Settings { picker: PickerKind::Weighted(weights), ..in_places(1) };
+    let engine = deep(&world, settings).await;
+    let page = of(Filter::default(), BrowseOrder::Dispatch, 14);
+    let page = engine.browse("q", page).await.expect("a page");
+    let numbers: Vec<usize> = page.messages.iter().map(number).collect();
+    assert_eq!(numbers, [3, 7, 11, 2, 1, 5, 0, 15, 19, 23, 6, 9, 13, 4]);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_page_reads_no_more_of_a_deep_queue_than_it_may_need() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let engine = deep(&world, in_places(1)).await;
+    let sent = async || {
+        let stats = world.text(0, "INFO stats").await;
+        let line = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+        line.expect("it is counted").parse::<usize>().expect("a number")
+    };
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
+        let before = sent().await;
+        let browse = Browse { with_total: true, ..of(Filter::default(), order, 5) };
+        let page = engine.browse("q", browse).await.expect("a page");
+        assert_eq!((page.messages.len(), page.total), (5, Some(MESSAGES as u64)));
+        let bytes = sent().await - before;
+        assert!(bytes < MESSAGES * 20, "{order:?}: {bytes} bytes for five of {MESSAGES} messages");
+    }
+    let last = engine.browse("q", of(Filter::default(), BrowseOrder::Newest, 1)).await.expect("a page");
+    let before = sent().await;
+    let one = engine.message("q", &last.messages[0].message.id).await.expect("it is there");
+    assert_eq!(number(&one), MESSAGES - 1);
+    let in_lane = (MESSAGES / LANES) as u64 - 1;
+    assert_eq!((one.position, one.position_in_priority), (Some(in_lane), Some(in_lane)));
+    let bytes = sent().await - before;
+    assert!(bytes < MESSAGES * 20, "{bytes} bytes for one of {MESSAGES} messages");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_deep_queue_in_places_says_how_many_go_before_it() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let engine = deep(&world, in_places(3)).await;
+    let page = engine.browse("q", of(Filter::default(), BrowseOrder::Dispatch, 1_000)).await.expect("a page");
+    for at in [0, 1, 7, 500, 999] {
+        let one = engine.message("q", &page.messages[at].message.id).await.expect("it is there");
+        let in_lane = at % (MESSAGES / LANES);
+        assert_eq!(number(&one), number(&page.messages[at]));
+        assert_eq!((one.position, one.position_in_priority), (Some(at as u64), Some(in_lane as u64)));
+    }
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn a_filter_chooses_among_all_messages_of_a_deep_queue_once() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, in_places(count)).await;
+        let keyed = Filter { key: Some("k".to_owned()), ..Filter::default() };
+        let removed = engine.change("q", Select::Matching(keyed), overtake_engine::Change::Remove).await;
+        assert_eq!(removed, Ok(MESSAGES as u64 / 10));
+        let left = pages(&engine, of(Filter::default(), BrowseOrder::Published, 1_000)).await;
+        assert_eq!(left, (0..MESSAGES).filter(|at| !at.is_multiple_of(10)).collect::<Vec<_>>());
+        engine.close().await;
+    }
+}
