@@ -56,6 +56,7 @@ use self::host::serve_from_the_start;
 use self::hosted::Hosted;
 use self::signs::ALIVE_MS;
 use crate::cluster::{Cluster, Counts, Nodes};
+use crate::functions::{Alive, RETURNED_MAX};
 use crate::functions::{Enrol, LIBRARY};
 use crate::places::Tally;
 
@@ -319,12 +320,18 @@ impl House {
         }
     }
 
+    /// What consumers of this process hold of a queue goes back.
+    async fn give_all_back(&self, hosted: &Hosted) -> Result<(), Failure> {
+        let gone = Alive::gone(self.caller.clone());
+        while hosted.ask_all(&gone).await?.iter().any(|out| out.lost >= RETURNED_MAX) {}
+        Ok(())
+    }
+
     async fn close(&self) {
         self.stop();
         let hosted = self.all_hosted();
         crate::places::together(hosted.iter().map(|hosted| hosted.settled_down())).await;
-        let alive = crate::functions::Alive::gone(self.caller.clone());
-        drop(crate::places::together(hosted.iter().map(|hosted| hosted.ask_all(&alive))).await);
+        drop(crate::places::together(hosted.iter().map(|hosted| self.give_all_back(hosted))).await);
         let call = Enrol { number: Some(self.process), ms: 0 }.call();
         drop(self.cluster.call(hosted::deadline(), call).await);
     }

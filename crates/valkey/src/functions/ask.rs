@@ -390,10 +390,13 @@ pub struct Unknown {
     pub seqs: Vec<Seq>,
 }
 
+/// Most messages of a holder that is gone which go back in one call. The rest goes back in the calls that follow, whatever they ask.
+pub const RETURNED_MAX: u64 = 128;
+
 /// What is out to a holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Out {
-    /// How many messages went back.
+    /// How many messages went back; of a holder that is gone no more than [`RETURNED_MAX`].
     pub lost: u64,
     /// The last lease that was given there, to whomever.
     pub last: LeaseId,

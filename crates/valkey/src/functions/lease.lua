@@ -166,7 +166,7 @@ end
 local function lease_all(p, want)
   sync(p)
   fill(p)
-  local got, left, bytes, last = {}, want.max, want.bytes, nil
+  local got, left, bytes, last, passed = {}, want.max, want.bytes, nil, 0
   local go_on = source(p, want)
   local member = go_on(false)
   while member and left > 0 and not is_held_back(p) do
@@ -176,6 +176,8 @@ local function lease_all(p, want)
     if is_over(m[EXPIRES], p.now) and not is_at_once(m) then
       local why = expire(p, key, m)
       if why then finish(p, key, m, why) end
+      passed = passed + 1
+      if passed == DUE_MAX then break end
     else
       if last and (m[BYTES] > bytes or (want.one and last ~= level)) then break end
       charge_group(p, m, level)

@@ -204,19 +204,47 @@ local function give_back(p, holder, keys, last)
   return #lost
 end
 
--- Whoever is gone holds nothing, and consumes no more.
-local function bury(p, holder)
-  put(p, 'alive', holder, false)
+local bury
+
+-- Only this is used elsewhere: a chunk of Lua has no more than 200 local names.
+do
+
+-- Some of what is out to a holder and may go back: what a transaction is to settle may not.
+local function some_held(p, holder, most)
+  local some, from, to = {}, '[' .. holder .. ZERO, '(' .. holder .. '\1'
+  while true do
+    local members = redis.call('ZRANGE', p.base .. ':h', from, to, 'BYLEX', 'LIMIT', 0, most)
+    local keys = {}
+    for at, member in ipairs(members) do keys[at] = string.sub(member, -8) end
+    fetch(p, keys)
+    for _, key in ipairs(keys) do
+      local m = message(p, key)
+      if m and m[HOLDER] == holder and not m[PREPARED] then some[#some + 1] = key end
+      if #some == most then return some end
+    end
+    if #members < most then return some end
+    from = '(' .. members[#members]
+  end
+end
+
+-- Whoever is gone consumes no more, and holds nothing: what is out to it goes back, so many messages in one call, and what is left in those that follow. Answers how many went.
+function bury(p, holder)
   ATTENDANCE.strike_off(p, holder)
-  return give_back(p, holder, held_by(p, holder), p.lease)
+  local some = some_held(p, holder, DUE_MAX)
+  put(p, 'alive', holder, #some == DUE_MAX and p.now)
+  return give_back(p, holder, some, p.lease)
+end
+
 end
 
 -- Holders that have given no sign for too long are gone.
 local function bury_holders(p)
   p.sign = first_of(p, 'alive')
   if not is_over(p.sign, p.now) then return end
-  for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE')) do
-    bury(p, holder)
+  local left = DUE_MAX
+  for _, holder in ipairs(redis.call('ZRANGE', p.base .. ':q', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)) do
+    left = left - bury(p, holder)
+    if left <= 0 then return end
   end
 end
 
@@ -225,9 +253,15 @@ local function is_full_of(p, messages, bytes)
   return (s.max_length > 0 and messages > s.max_length) or (s.max_bytes > 0 and bytes > s.max_bytes)
 end
 
--- Comes within the limits of a policy: the least urgent messages go, of them the oldest first; so many in one call, the rest in those that follow.
+-- It holds more than it may, and the calls that follow have it come within its limits.
+local function be_over(p)
+  p.over = '1'
+  redis.call('HSET', p.base .. ':c', 'over', '1')
+end
+
+-- Comes within its limits: the least urgent messages go, of them the oldest first; so many in one call, the rest in those that follow.
 local function come_within(p)
-  local left = DUE_MAX
+  local left = 1000
   while p.settings.overflow == 'evict' and is_full_of(p, p.waiting, p.bytes) do
     sync(p)
     local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]

@@ -34,7 +34,7 @@ pub use administer::{Cancel, Purge, Remove, Replay, Reprioritise, SendHome, Whic
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
     Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer, Out,
-    Said, Settle, Standing, Sweep, Unknown, Use, View,
+    RETURNED_MAX, Said, Settle, Standing, Sweep, Unknown, Use, View,
 };
 pub use attend::{Attend, Attended};
 pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};

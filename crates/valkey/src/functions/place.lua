@@ -32,8 +32,8 @@ local LANES_MAX = 256
 local KEPT = { -100, -50, 0, 50, 100 }
 -- Calls of one caller that are remembered; so many may be under way at once.
 local CALLS_MAX = 64
--- Messages that time moves in one call; the rest is for the next.
-local DUE_MAX = 1000
+-- Messages that time moves in one call, that a lease passes because they have expired, or that a publish evicts; the rest is for the next.
+local DUE_MAX = 128
 
 -- A message.
 local PRIORITY, GIVEN, SINCE, EXPIRES, BYTES, COUNT, STATE, AT, LEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9

@@ -134,7 +134,11 @@ end
 -- While the place is over its limits its least urgent message goes: the oldest of the last lane; the newcomer, when all that is ready is more urgent.
 local function evict(p, newcomer, m)
   local level = lane_of(p, m[PRIORITY])
+  -- Where much is to go, since a limit was lowered, the calls that follow go on.
+  local left = p.over and 1 or DUE_MAX
   while is_full_of(p, p.waiting, p.bytes) do
+    if left == 0 then return be_over(p) end
+    left = left - 1
     sync(p)
     local victim = newcomer
     local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]

@@ -168,8 +168,7 @@ local function configure(keys, args)
   if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', packed)
   if args[6] == 'policy' then
-    p.over = '1'
-    redis.call('HSET', base .. ':c', 'over', '1')
+    be_over(p)
     come_within(p)
   end
   return answer(p, { 0 })

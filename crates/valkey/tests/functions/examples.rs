@@ -4,13 +4,17 @@ use overtake_lane::{
     DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Status, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Arrival, Call, Choice, Configure, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving, Left, List,
-    Look, Looked, Provenance, Said, Settle, Standing, Sweep, Terms, Told, View,
+    Admit, Alive, Arrival, Call, Choice, Configure, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving, Left,
+    List, Look, Looked, Parts, Prepare, Provenance, RETURNED_MAX, Said, Settle, Shown, Standing, Sweep,
+    Terms, Told, View,
 };
 
 use crate::beside::DEAD;
 use crate::server::Server;
 use crate::twin::{BASE, Twin, publish};
+
+/// Most messages that may expire in one call: by time, and when they are passed.
+const CALL_MAX: u64 = 256;
 
 fn by(number: Option<u64>) -> Call<'static> {
     Call { version: None, caller: "test", number }
@@ -239,4 +243,107 @@ fn a_look_reads_no_more_content_than_a_call_may_but_for_the_first() {
     let looks = look_on(&mut twin, false, &[List::Standing(Status::Ready)]);
     let sizes: Vec<usize> = looks.iter().map(|looked| looked.shown.len()).collect();
     assert_eq!(sizes, [2, 1, 1, 1]);
+}
+
+/// How many messages of a level were counted so.
+fn counted(twin: &mut Twin, what: &str) -> u64 {
+    let counted: Option<u64> =
+        redis::cmd("HGET").arg("{1:0}:g").arg(what).query(&mut twin.connection).expect("a number");
+    counted.unwrap_or(0)
+}
+
+#[test]
+fn after_a_limit_was_lowered_each_call_evicts_a_bounded_number() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    for _ in 0..25 {
+        twin.publish((0..100).map(|_| publish(Given::Number(1), 10)).collect());
+    }
+    let lower = Settings { max_length: 10, ..Settings::default() };
+    let terms = Terms::new("q".into(), &lower, 0, 0).json();
+    let configure = Configure { version: twin.version + 1, terms: &terms, said: Said::Declared };
+    assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(false));
+    twin.version += 1;
+    let messages = twin.admissions(&[publish(Given::Number(1), 10)]);
+    done(twin.told(BASE, &Admit { messages, tells: false }, by(None))).1[0].expect("taken").expect("here");
+    let (mut evicted, mut calls) = (counted(&mut twin, "1:evicted"), 1);
+    assert!((1..=128).contains(&evicted), "{evicted}");
+    while evicted < 2_491 {
+        let told = twin.told(BASE, &Sweep, by(None));
+        let before = std::mem::replace(&mut evicted, counted(&mut twin, "1:evicted"));
+        assert!((1..=1_000).contains(&(evicted - before)), "{evicted} after {before}");
+        let says_more = matches!(told, Told::Done { wakes_at: Some(_), .. });
+        assert_eq!(says_more, evicted < 2_491);
+        calls += 1;
+    }
+    assert!(calls > 3);
+    assert_eq!(twin.stored(Status::Ready).len(), 10);
+}
+
+#[test]
+fn a_lease_passes_a_bounded_number_of_messages_that_have_expired() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    let soon = Publish { ttl_ms: Some(300), ..publish(Given::Number(1), 10) };
+    let messages = twin.admissions(&vec![soon; 1_000]);
+    done(twin.told(BASE, &Admit { messages, tells: false }, by(None)));
+    let messages = twin.admissions(&[publish(Given::Number(1), 10)]);
+    done(twin.told(BASE, &Admit { messages, tells: false }, by(None)));
+    let time = |twin: &mut Twin| {
+        let (s, us): (u64, u64) = redis::cmd("TIME").query(&mut twin.connection).expect("a time");
+        s * 1_000 + us / 1_000
+    };
+    let until = time(&mut twin) + 301;
+    while time(&mut twin) < until {}
+    let choice = Choice::default();
+    let want = Leasing { max: 5, max_bytes: 100, term_ms: 60_000, holder: None, choice, granted: Vec::new() };
+    let mut expired = counted(&mut twin, "1:expired");
+    loop {
+        let given = done(twin.told(BASE, &want, by(None))).1;
+        let before = std::mem::replace(&mut expired, counted(&mut twin, "1:expired"));
+        assert!(expired - before <= CALL_MAX, "{expired} after {before}");
+        if let [given] = &given[..] {
+            assert_eq!((given.stored.message.seq, expired), (Seq(1_001), 1_000));
+            return;
+        }
+        assert!(given.is_empty() && expired > before);
+    }
+}
+
+#[test]
+fn what_somebody_held_who_is_gone_goes_back_by_bounded_calls() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    for _ in 0..6 {
+        twin.publish((0..100).map(|_| publish(Given::Number(1), 10)).collect());
+    }
+    let choice = Choice::default();
+    let holder = Some(("gone".to_owned(), 60_000));
+    let want = Leasing { max: 600, max_bytes: 1 << 20, term_ms: 0, holder, choice, granted: Vec::new() };
+    let given = done(twin.told(BASE, &want, by(None))).1;
+    assert_eq!(given.len(), 600);
+    // What a transaction is to settle stays, and is not in the way.
+    let settlement = |one: &Shown| {
+        let State::Leased { lease, .. } = one.stored.message.state else { panic!("it is leased") };
+        (Outcome::Ack, one.stored.message.seq, lease)
+    };
+    let settlements = given[..200].iter().map(settlement).collect();
+    let parts = Parts { messages: Vec::new(), settlements };
+    let prepare = Prepare { name: "t".to_owned(), within_ms: 600_000, parts };
+    assert_eq!(done(twin.told(BASE, &prepare, by(None))).1, Ok(()));
+    let mut lost = done(twin.told(BASE, &Alive::gone("gone".into()), by(None))).1.lost;
+    assert_eq!((lost, counted(&mut twin, "1:leased")), (RETURNED_MAX, 600 - RETURNED_MAX));
+    while lost < 400 {
+        let before = counted(&mut twin, "1:leased");
+        let told = twin.told(BASE, &Sweep, by(None));
+        let back = before - counted(&mut twin, "1:leased");
+        assert!((1..=RETURNED_MAX).contains(&back), "{back}");
+        lost += back;
+        let says_more = matches!(told, Told::Done { wakes_at: Some(_), .. });
+        assert_eq!(says_more, lost < 400);
+    }
+    assert_eq!(counted(&mut twin, "1:leased"), 200);
 }
