@@ -138,6 +138,14 @@ impl Search<'_> {
         Ok((is_strict.then_some(sum.0), Some(sum.1)))
     }
 
+    /// Where a dead letter is that gave up this id to another message, and its sequence there; `None`: a message has the id, or none has.
+    pub(super) async fn displaced(&self, id: &str) -> Result<Option<(PlaceNumber, Seq)>, Failure> {
+        if self.find(id).await?.is_some() {
+            return Ok(None);
+        }
+        Ok(self.find_dead(id).await?.and_then(|dead| self.hosted.find(dead.message.seq)))
+    }
+
     async fn find_dead(&self, id: &str) -> Result<Option<Seen>, Failure> {
         for place in self.places() {
             let mut after = None;

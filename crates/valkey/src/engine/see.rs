@@ -147,17 +147,22 @@ impl House {
     ) -> Result<(Arc<Hosted>, Vec<(PlaceNumber, Which)>), Failure> {
         match select {
             Select::Id(id) => {
-                let hosted = self.hosted_by_name(asker, queue).await?;
-                let here = match overtake_lane::seq_of_public_id(&id) {
+                let filter = Filter::default();
+                let search = self.search(asker, queue, &filter).await?;
+                let hosted = &search.hosted;
+                let by_seq = match overtake_lane::seq_of_public_id(&id) {
+                    None => search.displaced(&id).await?,
+                    Some(seq) => Some(hosted.find(seq).ok_or(Refusal::NoSuchMessage)?),
+                };
+                let here = match by_seq {
                     None => (0..hosted.places().count())
                         .map(|place| (place, Which::Id(id.as_str().into())))
                         .collect(),
-                    Some(seq) => {
-                        let (place, seq) = hosted.find(seq).ok_or(Refusal::NoSuchMessage)?;
+                    Some((place, seq)) => {
                         vec![(place, Which::Id(overtake_lane::public_id(None, seq).into()))]
                     }
                 };
-                Ok((hosted, here))
+                Ok((search.hosted, here))
             }
             Select::Counted { filter, expect } => {
                 let chosen = Box::pin(self.choose(asker, queue, Select::Matching(filter))).await?;

@@ -1,6 +1,6 @@
 -- What administrators do to messages.
 
--- What one is called by: its own id, else `seq-` and its sequence.
+-- What one is called by: its own id, else `seq-` and its sequence. A dead letter that gave up its id to another message is found by its sequence only.
 local function find_by_name(p, name)
   local key = pending(p, name)
   if key then return key end
@@ -10,13 +10,7 @@ local function find_by_name(p, name)
     if message(p, key) then return key end
   end
   key = id_key(p, name)
-  if key and message(p, key) then return key end
-  -- A dead letter gives up its id to a pending message, and has it again when that one is gone.
-  for _, dead in ipairs(redis.call('ZRANGE', p.base .. ':x', 0, -1)) do
-    local m = message(p, dead)
-    if m and m[ID] == name then return dead end
-  end
-  return nil
+  return key and message(p, key) and key or nil
 end
 
 -- The messages that are meant and for which it can be done: `id` and one name, or `seqs` and sequences. Of one that is named, why it cannot be done.
@@ -179,6 +173,21 @@ local function purge(keys, args)
   end)
 end
 
+-- One message. Argument: what it is called by. Answers nothing, or `[sequence, message, content]`, the level of its lane, and how many go before it, in all and in its lane; -1 where that is not known.
+local function find_one(keys, args)
+  local p, instead = begin(keys, args)
+  if not p then return instead end
+  local ended, key = answer(p, false), find_by_name(p, args[4])
+  ended[5] = {}
+  if key then
+    local m = message(p, key)
+    local ahead, in_lane = position(p, key, m)
+    ended[5] = { { seq_of(key), m, redis.call('HGET', p.base .. ':b', key) }, lane_of(p, m[PRIORITY]), ahead, in_lane }
+  end
+  return ended
+end
+
+register_always('ot_find', find_one)
 register_always('ot_reprioritise', reprioritise)
 register_always('ot_remove', remove)
 register_always('ot_cancel', cancel)

@@ -148,30 +148,6 @@ local function look(keys, args)
   return ended
 end
 
--- One message. Argument: what it is called by: its own id, else `seq-` and its sequence. A dead letter that gave up its id to another message is not looked for. Answers nothing, or `[sequence, message, content]`, the level of its lane, and how many go
--- before it, in all and in its lane; -1 where that is not known.
-local function find_one(keys, args)
-  local p, instead = begin(keys, args)
-  if not p then return instead end
-  local ended, key = answer(p, false), pending(p, args[4])
-  if not key then
-    local digits = string.match(args[4], '^seq%-(%d+)$')
-    for _, other in ipairs({ digits and key_of(tonumber(digits)) or false, id_key(p, args[4]) }) do
-      if other and message(p, other) then
-        key = other
-        break
-      end
-    end
-  end
-  local m = key and message(p, key)
-  ended[5] = {}
-  if m then
-    local ahead, in_lane = position(p, key, m)
-    ended[5] = { { seq_of(key), m, redis.call('HGET', p.base .. ':b', key) }, lane_of(p, m[PRIORITY]), ahead, in_lane }
-  end
-  return ended
-end
-
 -- How many ready messages go before a sequence in the lane of a level, where the most urgent lane goes first: counted, and none is read. Arguments: the level, the sequence. Answers how many, in all and in the lane.
 local function ahead_of(keys, args)
   local p, instead = begin(keys, args)
@@ -202,5 +178,4 @@ redis.register_function({ function_name = 'ot_peek', callback = peek, flags = { 
 register_always('ot_view', view)
 register_always('ot_browse', browse)
 register_always('ot_look', look)
-register_always('ot_find', find_one)
 register_always('ot_ahead', ahead_of)

@@ -1,12 +1,13 @@
 //! What random histories do not come to.
 
 use overtake_lane::{
-    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Seq, Settings, State, Status, Time,
+    DeadLetterTo, Given, LaneChoice, Origin, Outcome, Publish, QueueId, Refusal, Seq, Settings, State,
+    Status, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Alive, Arrival, Call, Choice, Configure, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving, Left,
-    List, Look, Looked, Parts, Prepare, Provenance, RETURNED_MAX, Said, Settle, Shown, Standing, Sweep,
-    Terms, Told, View,
+    Admit, Alive, Arrival, Call, Choice, Configure, Declined, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving,
+    Left, List, Look, Looked, Parts, Prepare, Provenance, RETURNED_MAX, Remove, Said, Settle, Shown,
+    Standing, Sweep, Terms, Told, View, Which,
 };
 
 use crate::beside::DEAD;
@@ -346,4 +347,29 @@ fn what_somebody_held_who_is_gone_goes_back_by_bounded_calls() {
         assert_eq!(says_more, lost < 400);
     }
     assert_eq!(counted(&mut twin, "1:leased"), 200);
+}
+
+#[test]
+fn an_id_that_no_message_has_is_not_looked_for_among_all_dead_letters() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    for _ in 0..3 {
+        twin.publish((0..100).map(|_| publish(Given::Number(1), 10)).collect());
+        twin.lease(100, 10_000, Some(600_000), LaneChoice::default());
+        let leases = std::mem::take(&mut twin.leases);
+        twin.settle(&leases, Outcome::Reject);
+    }
+    assert_eq!(counted(&mut twin, "1:dead"), 300);
+    let reads = |twin: &mut Twin| -> u64 {
+        let stats: String =
+            redis::cmd("INFO").arg("commandstats").query(&mut twin.connection).expect("statistics");
+        let of = |line: &str| line.strip_prefix("cmdstat_hget:calls=")?.split(',').next()?.parse().ok();
+        stats.lines().find_map(of).expect("it is counted")
+    };
+    let before = reads(&mut twin);
+    let remove = Remove(Which::Id("nobody".into()));
+    assert_eq!(done(twin.told(BASE, &remove, by(None))).1, Err(Declined(Refusal::NoSuchMessage)));
+    let made = reads(&mut twin) - before;
+    assert!(made < 20, "{made} reads");
 }

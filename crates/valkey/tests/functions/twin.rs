@@ -10,7 +10,7 @@ use overtake_lane::{
 };
 use overtake_valkey::functions::{
     Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, Finish, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove, Replay,
+    Extend, Extended, Find, Finish, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove, Replay,
     Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
@@ -448,10 +448,32 @@ impl Twin {
         assert_eq!(told.map_err(|Declined(why)| why), counted);
     }
 
+    /// Whether a message of this id is found at once. Time passes.
+    fn has(&mut self, id: &str) -> bool {
+        let found = self.call(&Find { id: id.into() }, None);
+        self.broker.tick(self.now, &mut Step::default());
+        found.is_some()
+    }
+
+    /// The messages that are meant. A dead letter that gave up its id is found by its sequence.
+    fn asked(&mut self, which: &Chosen) -> Which {
+        match which {
+            Chosen::Id(id) if !self.has(id) => {
+                let dead = self.stored(Status::Dead);
+                let dead = dead.iter().find(|(message, _)| message.id() == Some(id));
+                Which::Id(dead.map_or(id.clone(), |(message, _)| format!("seq-{}", message.seq.0).into()))
+            }
+            Chosen::Id(id) => Which::Id(id.clone()),
+            Chosen::Seqs(seqs) => Which::Seqs(seqs.clone()),
+            Chosen::All => panic!("all are asked for by page"),
+        }
+    }
+
     pub(crate) fn reprioritise(&mut self, which: &Chosen, given: &Given) {
         self.quieten();
         let priority = self.settings.scheme.map(given).expect("a priority of the scheme");
-        let told = self.ask(&Reprioritise { priority, original: given.original(), which: asked(which) });
+        let meant = self.asked(which);
+        let told = self.ask(&Reprioritise { priority, original: given.original(), which: meant });
         let (which, priority) = (which.clone(), given.clone());
         // That there are too many lanes is said of all of them.
         if told == Ok(0) && matches!(which, Chosen::Seqs(_)) {
@@ -464,13 +486,15 @@ impl Twin {
 
     pub(crate) fn remove(&mut self, which: &Chosen) {
         self.quieten();
-        let told = self.ask(&Remove(asked(which)));
+        let meant = self.asked(which);
+        let told = self.ask(&Remove(meant));
         self.count(told, Command::Remove { queue: QUEUE.into(), which: which.clone() });
     }
 
     pub(crate) fn cancel(&mut self, which: &Chosen) {
         self.quieten();
-        let told = self.ask(&Cancel(asked(which)));
+        let meant = self.asked(which);
+        let told = self.ask(&Cancel(meant));
         self.count(told, Command::CancelMessages { queue: QUEUE.into(), which: which.clone() });
     }
 
@@ -478,7 +502,8 @@ impl Twin {
         self.quieten();
         let promoted =
             promote.map(|given| (self.settings.scheme.map(given).expect("a priority"), given.original()));
-        let told = self.ask(&Replay { promote: promoted, which: asked(which) });
+        let meant = self.asked(which);
+        let told = self.ask(&Replay { promote: promoted, which: meant });
         let (which, promote) = (which.clone(), promote.cloned());
         self.count(told, Command::Replay { queue: QUEUE.into(), which, promote });
     }
@@ -498,14 +523,6 @@ impl Twin {
             let mut step = Step::default();
             self.broker.tick(self.now, &mut step);
         }
-    }
-}
-
-fn asked(which: &Chosen) -> Which {
-    match which {
-        Chosen::Id(id) => Which::Id(id.clone()),
-        Chosen::Seqs(seqs) => Which::Seqs(seqs.clone()),
-        Chosen::All => panic!("all are asked for by page"),
     }
 }
 
