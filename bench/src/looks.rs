@@ -21,7 +21,7 @@ const QUIET: usize = 2_000;
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let messages = if plan.quick { MESSAGES / 10 } else { plan.times(MESSAGES) };
-    runtime.block_on(measure(messages))
+    runtime.block_on(measure(plan, messages))
 }
 
 fn message(queue: &str, priority: usize, key: Option<String>) -> NewMessage {
@@ -118,7 +118,7 @@ async fn beside_until_cleared(
     (took, start.elapsed(), meanwhile)
 }
 
-async fn measure(messages: usize) -> Vec<Row> {
+async fn measure(plan: Plan, messages: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a directory for the store");
     let engine = LocalEngine::open(dir.path()).expect("a new store");
     for queue in [DEEP, "other"] {
@@ -147,7 +147,7 @@ async fn measure(messages: usize) -> Vec<Row> {
             longest(what, busy_most).beside(ratio(quiet_most, busy_most)),
         ]
     };
-    for (what, browse) in looks() {
+    for (what, browse) in looks().into_iter().filter(|(what, _)| plan.wants(what)) {
         let look = engine.browse(DEEP, browse);
         let (took, meanwhile) = beside(&engine, async move {
             let page = look.await.expect("it is answered");
@@ -171,7 +171,8 @@ async fn measure(messages: usize) -> Vec<Row> {
             start.elapsed(),
         ));
     }
-    for (what, change, expected) in changes(messages as u64) {
+    for (what, change, expected) in changes(messages as u64).into_iter().filter(|(what, ..)| plan.wants(what))
+    {
         if engine.queue(DEEP).await.expect("it is there").lanes.iter().all(|lane| lane.ready == 0) {
             fill(&engine, messages).await;
         }

@@ -32,17 +32,30 @@ impl Engine {
 
     fn ask(&mut self, request: Request) -> Result<Answer, Refused> {
         self.core.handle(NOW, request, ());
-        while self.core.is_scanning() {
-            if let Some(change) = self.core.scan_on(NOW, 7) {
-                self.core.change_on(NOW, change);
+        loop {
+            while self.core.is_scanning() {
+                self.scan();
             }
+            let answer = self.answer();
+            self.keep_house();
+            if let Some(answer) = answer {
+                return answer;
+            }
+            assert!(self.core.is_scanning(), "every request is answered");
         }
-        let answer = self.core.take_outs().into_iter().find_map(|out| match out {
+    }
+
+    fn scan(&mut self) {
+        if let Some(change) = self.core.scan_on(NOW, 7) {
+            self.core.change_on(NOW, change);
+        }
+    }
+
+    fn answer(&mut self) -> Option<Result<Answer, Refused>> {
+        self.core.take_outs().into_iter().find_map(|out| match out {
             Out::Answer { result, .. } => Some(result),
             _ => None,
-        });
-        self.keep_house();
-        answer.expect("every request is answered")
+        })
     }
 
     fn keep_house(&mut self) {
@@ -200,4 +213,34 @@ fn files_are_not_much_longer_than_what_waits_in_them() {
     }
     engine.keep_house();
     assert_eq!((leased, engine.core.memory().segments), (12_000, 0));
+}
+
+#[test]
+fn a_change_waits_while_memory_is_full_and_a_segment_is_written() {
+    let mut engine = declared(&MemoryDisk::new(1));
+    for _ in 0..200 {
+        engine.publish((0..50).map(|nth| nth % 10));
+    }
+    let select = Select::Matching(Filter::default());
+    let change = Change::Reprioritise(5.into());
+    engine.core.handle(NOW, Request::Change { queue: "q".into(), select, change, only_start: false }, ());
+    let mut waits = 0;
+    let answer = loop {
+        // Until then no segment is written, and no file is prepared.
+        while engine.core.is_scanning() && !engine.core.wants_file() {
+            engine.scan();
+            engine.core.keep_house();
+        }
+        if let Some(answer) = engine.answer() {
+            break answer;
+        }
+        if !engine.core.is_scanning() {
+            let bytes = engine.core.memory_bytes();
+            assert!(bytes < MEMORY + MEMORY / 16 + (64 << 10), "{bytes} bytes");
+            waits += 1;
+        }
+        engine.keep_house();
+    };
+    assert!(waits > 0);
+    assert!(matches!(answer, Ok(Answer::Count(10_000))), "{answer:?}");
 }

@@ -476,12 +476,6 @@ impl Lanes {
         self.ready.set(lane.rank, lane.ready > 0);
     }
 
-    /// Fresh messages of a lane, oldest first, that come after all its runs.
-    pub(crate) fn fresh<'a>(&'a self, entries: &'a Entries, index: u16) -> impl Iterator<Item = Slot> + 'a {
-        let lane = self.lane(index);
-        lane.fresh.iter(entries).filter(move |slot| entries[*slot].message.seq > lane.spilled_to)
-    }
-
     pub(crate) fn take_ready(&mut self, entries: &mut Entries, slot: Slot) {
         let lane = &mut self.lanes[usize::from(entries[slot].lane)];
         lane.take(entries, slot);

@@ -49,6 +49,10 @@ pub trait Backlog: fmt::Debug + Send + Sync {
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
 
+    /// The ordinal of the message with this sequence. `None`: the run has none, or it is lost. Nothing but sequences is read: it is asked of a
+    /// run of each lane.
+    fn find(&self, run: RunId, seq: Seq) -> Option<u32>;
+
     /// Messages of this queue that may have this id: every one that has it in any run, and others, which do no harm but must be
     /// read. Asked only where a run of the queue has a message with an id. For what cannot be read, as [`Backlog::read`].
     fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
@@ -68,6 +72,10 @@ impl Backlog for NoBacklog {
 
     fn rank(&self, _: RunId, _: Seq) -> u32 {
         0
+    }
+
+    fn find(&self, _: RunId, _: Seq) -> Option<u32> {
+        None
     }
 }
 

@@ -404,7 +404,7 @@ impl World {
         match performed {
             Ok(done) => {
                 self.tell(|| format!("{done:?}"));
-                self.count_done(done);
+                self.count_done(&done);
                 if let Done::NoRoom { .. } = done {
                     self.at(if self.is_calm { 1_000 } else { 30_000 }, Event::TryAgain(number));
                 }
@@ -416,13 +416,13 @@ impl World {
         Ok(())
     }
 
-    fn count_done(&mut self, done: Done) {
+    fn count_done(&mut self, done: &Done) {
         match done {
             Done::Spilled(_) => self.tally.spilled += 1,
             Done::Rewritten(_) => self.tally.rewritten += 1,
             Done::NoRoom { .. } => self.tally.no_room += 1,
             Done::Removed => self.tally.removed += 1,
-            Done::Unreadable { .. } | Done::ReadAhead => {}
+            Done::Lost { .. } | Done::Unreadable { .. } | Done::ReadAhead => {}
         }
     }
 

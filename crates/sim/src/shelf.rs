@@ -62,4 +62,8 @@ impl Backlog for Shelf {
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
         self.messages(run).iter().filter(|message| message.seq < seq).count() as u32
     }
+
+    fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
+        self.messages(run).iter().position(|message| message.seq == seq).map(|at| at as u32)
+    }
 }

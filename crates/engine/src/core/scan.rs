@@ -70,17 +70,25 @@ enum Stage {
 }
 
 impl<T> Core<T> {
-    /// Whether a look at messages goes on, or a change of many: then [`Core::scan_on`] is to be called, however often, until it is answered.
+    /// Whether a look at messages can go on now, or a change of many: then [`Core::scan_on`] is to be called, however often, until it is answered.
     #[must_use]
     pub fn is_scanning(&self) -> bool {
-        !self.scans.is_empty()
+        self.next_turn().is_some()
+    }
+
+    /// The place in line of the turn that is next. While memory is full no change goes on: it brings messages back, and what others publish
+    /// would wait with it.
+    fn next_turn(&self) -> Option<usize> {
+        let is_pressed = self.is_pressed();
+        self.scans.iter().position(|turn| !is_pressed || matches!(turn, Turn::Look(_)))
     }
 
     /// Goes on with the scan whose turn it is, by so many looks at messages: it is answered, or goes to the end of the line. What it answers
     /// here, a scan that changes messages asks for: call [`Core::change_on`] at once, unless that [must wait](Core::must_wait). Then it is asked
     /// for again in the next step.
     pub fn scan_on(&mut self, now: Time, looks: usize) -> Option<Request> {
-        let mut scan = match self.scans.pop_front()? {
+        let next = self.next_turn()?;
+        let mut scan = match self.scans.remove(next)? {
             Turn::Look(scan) => scan,
             Turn::Change(bulk) => return self.bulk_step(now, bulk, looks),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, Effect, Fact, Message, Place, QueueId, Refusal, RunId, Seq, Settled, SpillBounds, Step,
+    Broker, Command, Effect, Fact, Place, QueueId, Refusal, RunId, Settled, SpillBounds, Step,
 };
 use overtake_store::SegmentInfo;
 
@@ -14,7 +14,7 @@ use super::runs::Missing;
 use crate::api::{BytesInUse, Content, MemoryHealth};
 use crate::damage::DamageHealth;
 use crate::place::Where;
-use crate::shelf::{Done, File, Job, Spill};
+use crate::shelf::{Done, File, Job, Said, Spill};
 
 /// Bytes that a message in memory takes beside its content, about: its entry, its place in the index, and where its content is.
 const ENTRY_BYTES: u64 = 320;
@@ -30,6 +30,9 @@ const KEEP_MAX: u64 = 64;
 const KEEP_BYTES: u64 = 256;
 /// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
+
+/// Beyond its bound by this part of it, memory holds up what brings messages back.
+const PRESSED: u64 = 16;
 
 /// What is known of spilling.
 #[derive(Debug, Default)]
@@ -102,6 +105,11 @@ impl<T> Core<T> {
                 self.spilling.is_full = true;
                 self.broker.unspilled(queue, run);
             }
+            Done::Lost { queue, run, seqs } => {
+                self.spilling.is_writing = false;
+                self.broker.unspilled(queue, run);
+                self.lost.extend(seqs.into_iter().map(|seq| (queue, seq)));
+            }
             Done::Unreadable { queue, run } => {
                 self.spilling.is_writing = false;
                 self.broker.unspilled(queue, run);
@@ -172,16 +180,13 @@ impl<T> Core<T> {
             self.spilling.in_vain = bytes;
             return;
         };
-        let lost = |message: &&Message| self.find_content(message.place).is_none();
-        let lost: Vec<Seq> = messages.iter().filter(lost).map(|message| message.seq).collect();
-        if !lost.is_empty() {
-            self.broker.unspilled(queue, run);
-            self.lost.extend(lost.into_iter().map(|seq| (queue, seq)));
-            return;
-        }
         let messages = messages.into_iter().map(|message| {
-            let content = self.content(message.place);
-            (message, content)
+            let said = match Where::of(message.place) {
+                Where::Here { slot, .. } => Said::Here(self.contents.get(slot)),
+                // To be read beside the broker.
+                Where::Shelf { run, ordinal } => Said::Shelf { run, ordinal },
+            };
+            (message, said)
         });
         let messages = messages.collect();
         self.spilling.is_writing = true;
@@ -215,6 +220,12 @@ impl<T> Core<T> {
     pub(super) fn fetched(&self) -> u64 {
         // The broker counts as of the last command, the shelf is always exact.
         self.holds.messages().saturating_sub(self.broker.spilled_count())
+    }
+
+    /// Whether what brings messages back into memory should wait for a segment that is being written, so that nobody else has to.
+    pub(super) fn is_pressed(&self) -> bool {
+        let bound = self.options.memory_bytes;
+        self.spilling.is_writing && self.memory_bytes() > bound.saturating_add(bound / PRESSED)
     }
 
     /// Whether publishes should wait for a segment that is being written.

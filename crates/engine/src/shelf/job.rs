@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use overtake_lane::{Message, QueueId, RunId};
-use overtake_store::{Aside, Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError};
+use overtake_lane::{Message, QueueId, RunId, Seq};
+use overtake_store::{
+    Aside, Block, Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError,
+};
 
 use super::quarantine::Quarantine;
 use crate::api::Content;
@@ -36,7 +38,21 @@ pub struct Spill {
     pub(crate) queue: QueueId,
     /// The run they will wait in.
     pub(crate) run: RunId,
-    pub(crate) messages: Vec<(Message, Arc<Content>)>,
+    pub(crate) messages: Vec<(Message, Said)>,
+}
+
+/// Where a job has what a message says.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// In memory.
+    Here(Arc<Content>),
+    /// In the segment of a run, which holds it at least until the job is done.
+    Shelf {
+        /// The run.
+        run: RunId,
+        /// The place of the message in it.
+        ordinal: u32,
+    },
 }
 
 /// Messages that go from sparse segments into a new one.
@@ -51,7 +67,7 @@ pub struct Rewrite {
 }
 
 /// What came of a job. For [`Core::done`](crate::core::Core::done).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The segment is durable.
     Spilled(SegmentInfo),
@@ -70,6 +86,15 @@ pub enum Done {
         queue: QueueId,
         /// Of which run.
         run: RunId,
+    },
+    /// What these messages say cannot be read, so the segment was not written; it is in quarantine.
+    Lost {
+        /// Of which queue.
+        queue: QueueId,
+        /// Of which run.
+        run: RunId,
+        /// The messages, of those that were to be written.
+        seqs: Vec<Seq>,
     },
     /// The segment is gone.
     Removed,
@@ -98,7 +123,7 @@ impl<D: Disk> Spiller<D> {
         match job {
             Job::Spill(spill) => {
                 let (queue, run) = (spill.queue, spill.run);
-                no_room(queue, run, self.spill(spill).map(Done::Spilled))
+                no_room(queue, run, self.spill(spill))
             }
             Job::Rewrite(rewrite) => {
                 let (queue, run) = (rewrite.queue, rewrite.run);
@@ -149,14 +174,56 @@ impl<D: Disk> Spiller<D> {
         Ok(segment)
     }
 
-    fn spill(&mut self, spill: Spill) -> Result<SegmentInfo, StoreError> {
-        let mut writer = self.segments.writer_of(spill.run.0, spill.queue)?;
-        for (message, content) in spill.messages {
-            self.content.clear();
-            content.encode(&mut self.content);
-            writer.push(&message, &self.content)?;
+    fn spill(&mut self, Spill { queue, run, messages }: Spill) -> Result<Done, StoreError> {
+        let mut writer = self.segments.writer_of(run.0, queue)?;
+        let mut seqs = Vec::new();
+        for (message, said) in messages {
+            match said {
+                Said::Here(content) => {
+                    self.content.clear();
+                    content.encode(&mut self.content);
+                    writer.push(&message, &self.content)?;
+                }
+                Said::Shelf { run, ordinal } => match self.read(run, u64::from(ordinal), |_| Ok(()))? {
+                    Some((block, ())) => writer.push(&message, block.content(u64::from(ordinal)))?,
+                    None => seqs.push(message.seq),
+                },
+            }
         }
-        self.finish(writer)
+        if !seqs.is_empty() {
+            return Ok(Done::Lost { queue, run, seqs });
+        }
+        self.finish(writer).map(Done::Spilled)
+    }
+
+    /// The block with this message, and what is read from it. `None`: it cannot be read, and is in quarantine.
+    fn read<R>(
+        &self,
+        run: RunId,
+        ordinal: u64,
+        read: impl FnOnce(&Block) -> Result<R, StoreError>,
+    ) -> Result<Option<(Arc<Block>, R)>, StoreError> {
+        let segment = match self.segments.get(run.0) {
+            Ok(Some(segment)) => segment,
+            Ok(None) => {
+                self.quarantine.missing(run);
+                return Ok(None);
+            }
+            Err(error) if self.quarantine.served_segment(run, &error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let found = segment.block(ordinal).and_then(|block| {
+            let block = block.ok_or_else(|| no_such_message(run, ordinal))?;
+            let read = read(&block)?;
+            Ok((block, read))
+        });
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => match self.quarantine.served_block(&segment, ordinal, &error) {
+                Some(_) => Ok(None),
+                None => Err(error),
+            },
+        }
     }
 
     fn read_ahead(&self, run: RunId, ordinal: u64, next: Option<RunId>) -> Result<(), StoreError> {
@@ -176,27 +243,11 @@ impl<D: Disk> Spiller<D> {
         let unreadable = Done::Unreadable { queue: rewrite.queue, run: rewrite.run };
         let mut writer = self.segments.writer_of(rewrite.run.0, rewrite.queue)?;
         for (run, ordinals) in &rewrite.pieces {
-            let segment = match self.segments.get(run.0) {
-                Ok(Some(segment)) => segment,
-                Ok(None) => {
-                    self.quarantine.missing(*run);
-                    return Ok(unreadable);
-                }
-                Err(error) if self.quarantine.served_segment(*run, &error) => return Ok(unreadable),
-                Err(error) => return Err(error),
-            };
             for ordinal in u64::from(ordinals.start)..u64::from(ordinals.end) {
-                let read = segment.block(ordinal).and_then(|block| {
-                    let block = block.ok_or_else(|| no_such_message(*run, ordinal))?;
-                    Ok((block.message(ordinal)?, block))
-                });
-                match read {
-                    Ok((message, block)) => writer.push(&message, block.content(ordinal))?,
-                    Err(error) if self.quarantine.served_block(&segment, ordinal, &error).is_some() => {
-                        return Ok(unreadable);
-                    }
-                    Err(error) => return Err(error),
-                }
+                let Some((block, message)) = self.read(*run, ordinal, |block| block.message(ordinal))? else {
+                    return Ok(unreadable);
+                };
+                writer.push(&message, block.content(ordinal))?;
             }
         }
         self.finish(writer).map(Done::Rewritten)

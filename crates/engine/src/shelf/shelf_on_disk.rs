@@ -144,6 +144,15 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
             Err(error) => self.put_aside(&segment, 0, &error).map_or(0, |block| block.start),
         }
     }
+
+    fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
+        let segment = self.segment(run)?;
+        let found = segment.find(seq).unwrap_or_else(|error| {
+            self.put_aside(&segment, 0, &error);
+            None
+        });
+        found.map(|ordinal| ordinal as u32)
+    }
 }
 
 impl<D: Disk> Shelf for ShelfOnDisk<D> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Queue;
 use crate::command::{Effect, Step};
-use crate::entries::Slot;
+use crate::entries::{List, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
 use crate::lane::{Lane, Mark, OutOfLooks};
@@ -19,6 +19,8 @@ use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, 
 
 /// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
 const WORTH_IT: usize = 2;
+/// The first message of a lane that may be written is looked for among so many of its queue, then in the list of the lane.
+const PLAN_LOOKS: usize = 4 << 10;
 /// A run is looked through for expired messages at most so many times between its first expiry and its last.
 const LOOKS: u64 = 64;
 /// And not again before so long, ms: what expires until then is brought in together. Most runs are of messages that live equally long, and
@@ -74,8 +76,12 @@ impl Queue {
             kept_bytes += bytes_of(slot);
             *at < keep && kept_bytes <= bounds.keep_bytes
         };
-        let fresh = self.lanes.fresh(&self.entries, index).enumerate().skip_while(is_kept);
-        let fresh = fresh.map(|(_, slot)| slot).filter(|slot| !self.entries[*slot].spilling);
+        let fresh = List::from(&self.entries, self.first_spillable(index));
+        let fresh = fresh
+            .enumerate()
+            .skip_while(is_kept)
+            .map(|(_, slot)| slot)
+            .filter(|slot| !self.entries[*slot].spilling);
         let mut bytes = 0;
         let slots = fresh.take(bounds.most).take_while(|slot| {
             let fits = bytes < bounds.most_bytes;
@@ -83,6 +89,19 @@ impl Queue {
             fits
         });
         slots.collect()
+    }
+
+    /// The oldest fresh message of a lane that comes after all its runs. Where many are before those, since they came back from runs, the next by
+    /// sequence is quicker found.
+    fn first_spillable(&self, index: u16) -> Option<Slot> {
+        let lane = self.lanes.lane(index);
+        let mut mark = Mark::default();
+        mark.pass(lane.spilled_to);
+        let mut left = PLAN_LOOKS;
+        self.fresh_after(index, &mut mark, &mut left).unwrap_or_else(|OutOfLooks| {
+            let mut fresh = List::from(&self.entries, lane.fresh_head());
+            fresh.find(|slot| self.entries[*slot].message.seq > lane.spilled_to)
+        })
     }
 
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.
@@ -484,10 +503,7 @@ impl Queue {
             older.take(if lane.is_tangled { usize::MAX } else { 1 }).map(|(_, id)| &self.runs[id])
         });
         candidates.filter(holds).find_map(|run| {
-            let ordinal = self.backlog.rank(run.id, seq);
-            if !run.waits(ordinal) {
-                return None;
-            }
+            let ordinal = self.backlog.find(run.id, seq).filter(|ordinal| run.waits(*ordinal))?;
             let message = run.read(&*self.backlog, ordinal, 1).pop()?;
             (message.seq == seq).then_some((run.id, ordinal, message))
         })

@@ -71,4 +71,9 @@ impl Backlog for Shelf {
         let runs = self.0.lock().expect("sound");
         runs.get(&run).map_or(0, |run| run.partition_point(|(message, _)| message.seq < seq) as u32)
     }
+
+    fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
+        let ordinal = self.rank(run, seq);
+        self.read(run, ordinal, 1).pop().filter(|message| message.seq == seq).map(|_| ordinal)
+    }
 }
