@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, Effect, Fact, Place, QueueId, Refusal, RunId, Settled, SpillBounds, Step,
+    Broker, Command, Effect, Fact, Place, QueueId, Refusal, RunId, Seq, Settled, SpillBounds, Step,
 };
 use overtake_store::SegmentInfo;
 
@@ -108,7 +108,9 @@ impl<T> Core<T> {
             Done::Lost { queue, run, seqs } => {
                 self.spilling.is_writing = false;
                 self.broker.unspilled(queue, run);
-                self.lost.extend(seqs.into_iter().map(|seq| (queue, seq)));
+                // What has gone meanwhile is not lost.
+                let is_there = |seq: &Seq| self.broker.message_at(queue, *seq).is_some();
+                self.lost.extend(seqs.into_iter().filter(is_there).map(|seq| (queue, seq)));
             }
             Done::Unreadable { queue, run } => {
                 self.spilling.is_writing = false;

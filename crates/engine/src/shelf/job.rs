@@ -266,3 +266,56 @@ fn no_room(queue: QueueId, run: RunId, result: Result<Done, StoreError>) -> Resu
         result => result,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use overtake_lane::{Original, Place, Priority, State, Time};
+    use overtake_store::{MemoryDisk, OnDamage};
+
+    use super::*;
+
+    const QUEUE: QueueId = QueueId(1);
+
+    fn message(seq: u64) -> Message {
+        Message {
+            seq: Seq(seq),
+            priority: Priority(0),
+            original: Original::Missing,
+            since: Time(1),
+            expires: Time::NEVER,
+            bytes: 1,
+            count: 0,
+            place: Place(0),
+            state: State::Ready,
+            extras: None,
+        }
+    }
+
+    #[test]
+    fn what_is_read_for_a_segment_is_written_or_named_as_lost() {
+        let segments = Arc::new(Segments::open(MemoryDisk::new(1), 7, 1, 4).expect("a new directory"));
+        let ids = Arc::new(IdIndex::open(Arc::clone(&segments), 1 << 10).expect("a new index"));
+        let quarantine = Arc::new(Quarantine::new(OnDamage::Refuse));
+        let mut spiller = Spiller::new(Arc::clone(&segments), ids, Arc::clone(&quarantine));
+        let mut spill = |run: u64, messages: Vec<(Message, Said)>| {
+            let spill = Spill { queue: QUEUE, run: RunId(run), messages };
+            spiller.perform(Job::Spill(spill)).expect("the disk is well")
+        };
+        let content = Arc::new(Content { body: b"x".to_vec().into(), ..Content::default() });
+        let here = |seq| (message(seq), Said::Here(Arc::clone(&content)));
+        assert!(matches!(spill(1, vec![here(1), here(2)]), Done::Spilled(_)));
+
+        let from = |seq, run, ordinal| (message(seq), Said::Shelf { run: RunId(run), ordinal });
+        assert!(matches!(spill(2, vec![from(2, 1, 1), here(3)]), Done::Spilled(_)));
+        let said = |ordinal| {
+            let segment = segments.get(2).expect("it is read").expect("it is there");
+            segment.content(ordinal).expect("it is read").expect("it is there")
+        };
+        assert_eq!(said(0), said(1));
+
+        let lost = spill(4, vec![here(1), from(2, 3, 0), from(3, 2, 1), from(4, 3, 1)]);
+        let (queue, run) = (QUEUE, RunId(4));
+        assert_eq!(lost, Done::Lost { queue, run, seqs: vec![Seq(2), Seq(4)] });
+        assert!(quarantine.has(RunId(3)) && segments.get(4).expect("it is looked for").is_none());
+    }
+}
