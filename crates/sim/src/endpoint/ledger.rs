@@ -120,6 +120,11 @@ impl Ledger {
         }
     }
 
+    /// The lease of a message that was to be put back had ended before: the message waited for as long as one does whose time is over.
+    pub(super) fn was_over(&mut self, receipt: &Receipt) {
+        self.put_back.remove(&(receipt.queue, receipt.seq));
+    }
+
     /// The settlement of what came is durable; or the lease was over, and the message may come again.
     pub(super) fn settled(&mut self, receipt: &Receipt, is_done: bool) -> Checked {
         let Some(coming) = self.coming(receipt) else { return Ok(()) };

@@ -193,8 +193,10 @@ impl World {
                     return self.has_given_up(one, token, vec![again]);
                 }
                 self.has_given_up(one, token, Vec::new())?;
-                if outcome == Outcome::Ack {
-                    one.ledger.settled(&receipt, refusal.is_none())?;
+                match outcome {
+                    Outcome::Ack => one.ledger.settled(&receipt, refusal.is_none())?,
+                    Outcome::Release if refusal.is_some() => one.ledger.was_over(&receipt),
+                    _ => {}
                 }
             }
             // What was given up is answered all the same, maybe later, and maybe with messages.
