@@ -49,8 +49,8 @@ pub trait Backlog: fmt::Debug + Send + Sync {
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
 
-    /// The ordinal of the message with this sequence. `None`: the run has none, or it is lost. Nothing but sequences is read: it is asked of a
-    /// run of each lane.
+    /// The ordinal of the message with this sequence. `None`: the run has no such message, or the message is lost. Only sequences are compared, no message
+    /// is decoded: one run of each lane is asked.
     fn find(&self, run: RunId, seq: Seq) -> Option<u32>;
 
     /// Messages of this queue that may have this id: every one that has it in any run, and others, which do no harm but must be

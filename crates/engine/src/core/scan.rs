@@ -76,11 +76,11 @@ impl<T> Core<T> {
         self.next_turn().is_some()
     }
 
-    /// The place in line of the turn that is next. While memory is full no change goes on: it brings messages back, and what others publish
+    /// The place in line of the turn that is next. While memory is full no change goes on: a change brings messages back, and publishes
     /// would wait with it.
     fn next_turn(&self) -> Option<usize> {
-        let is_pressed = self.is_pressed();
-        self.scans.iter().position(|turn| !is_pressed || matches!(turn, Turn::Look(_)))
+        let is_memory_full = self.is_memory_full();
+        self.scans.iter().position(|turn| !is_memory_full || matches!(turn, Turn::Look(_)))
     }
 
     /// Goes on with the scan whose turn it is, by so many looks at messages: it is answered, or goes to the end of the line. What it answers

@@ -14,7 +14,7 @@ use super::runs::Missing;
 use crate::api::{BytesInUse, Content, MemoryHealth};
 use crate::damage::DamageHealth;
 use crate::place::Where;
-use crate::shelf::{Done, File, Job, Said, Spill};
+use crate::shelf::{ContentAt, Done, File, Job, Spill};
 
 /// Bytes that a message in memory takes beside its content, about: its entry, its place in the index, and where its content is.
 const ENTRY_BYTES: u64 = 320;
@@ -31,8 +31,8 @@ const KEEP_BYTES: u64 = 256;
 /// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
 
-/// Beyond its bound by this part of it, memory holds up what brings messages back.
-const PRESSED: u64 = 16;
+/// Beyond its bound by this part of it, memory is so full that changes of many messages wait.
+const FULL_AT: u64 = 16;
 
 /// What is known of spilling.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl<T> Core<T> {
             Done::Lost { queue, run, seqs } => {
                 self.spilling.is_writing = false;
                 self.broker.unspilled(queue, run);
-                // What has gone meanwhile is not lost.
+                // A message that has gone meanwhile is not lost.
                 let is_there = |seq: &Seq| self.broker.message_at(queue, *seq).is_some();
                 self.lost.extend(seqs.into_iter().filter(is_there).map(|seq| (queue, seq)));
             }
@@ -183,12 +183,12 @@ impl<T> Core<T> {
             return;
         };
         let messages = messages.into_iter().map(|message| {
-            let said = match Where::of(message.place) {
-                Where::Here { slot, .. } => Said::Here(self.contents.get(slot)),
-                // To be read beside the broker.
-                Where::Shelf { run, ordinal } => Said::Shelf { run, ordinal },
+            let content = match Where::of(message.place) {
+                Where::Here { slot, .. } => ContentAt::Memory(self.contents.get(slot)),
+                // The spill thread reads it.
+                Where::Shelf { run, ordinal } => ContentAt::Segment { run, ordinal },
             };
-            (message, said)
+            (message, content)
         });
         let messages = messages.collect();
         self.spilling.is_writing = true;
@@ -224,10 +224,11 @@ impl<T> Core<T> {
         self.holds.messages().saturating_sub(self.broker.spilled_count())
     }
 
-    /// Whether what brings messages back into memory should wait for a segment that is being written, so that nobody else has to.
-    pub(super) fn is_pressed(&self) -> bool {
+    /// Whether changes of many messages, which bring them back into memory, should wait for the segment that is being written, so that publishes need
+    /// not.
+    pub(super) fn is_memory_full(&self) -> bool {
         let bound = self.options.memory_bytes;
-        self.spilling.is_writing && self.memory_bytes() > bound.saturating_add(bound / PRESSED)
+        self.spilling.is_writing && self.memory_bytes() > bound.saturating_add(bound / FULL_AT)
     }
 
     /// Whether publishes should wait for a segment that is being written.

@@ -38,16 +38,16 @@ pub struct Spill {
     pub(crate) queue: QueueId,
     /// The run they will wait in.
     pub(crate) run: RunId,
-    pub(crate) messages: Vec<(Message, Said)>,
+    pub(crate) messages: Vec<(Message, ContentAt)>,
 }
 
-/// Where a job has what a message says.
+/// The place from which a job reads the content of a message.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ContentAt {
     /// In memory.
-    Here(Arc<Content>),
-    /// In the segment of a run, which holds it at least until the job is done.
-    Shelf {
+    Memory(Arc<Content>),
+    /// In the segment of a run. Nobody removes the segment before the job is done.
+    Segment {
         /// The run.
         run: RunId,
         /// The place of the message in it.
@@ -87,7 +87,7 @@ pub enum Done {
         /// Of which run.
         run: RunId,
     },
-    /// What these messages say cannot be read, so the segment was not written; it is in quarantine.
+    /// The contents of these messages cannot be read: the blocks that hold them are in quarantine, and the segment was not written.
     Lost {
         /// Of which queue.
         queue: QueueId,
@@ -177,17 +177,19 @@ impl<D: Disk> Spiller<D> {
     fn spill(&mut self, Spill { queue, run, messages }: Spill) -> Result<Done, StoreError> {
         let mut writer = self.segments.writer_of(run.0, queue)?;
         let mut seqs = Vec::new();
-        for (message, said) in messages {
-            match said {
-                Said::Here(content) => {
+        for (message, content) in messages {
+            match content {
+                ContentAt::Memory(content) => {
                     self.content.clear();
                     content.encode(&mut self.content);
                     writer.push(&message, &self.content)?;
                 }
-                Said::Shelf { run, ordinal } => match self.read(run, u64::from(ordinal), |_| Ok(()))? {
-                    Some((block, ())) => writer.push(&message, block.content(u64::from(ordinal)))?,
-                    None => seqs.push(message.seq),
-                },
+                ContentAt::Segment { run, ordinal } => {
+                    match self.read(run, u64::from(ordinal), |_| Ok(()))? {
+                        Some((block, ())) => writer.push(&message, block.content(u64::from(ordinal)))?,
+                        None => seqs.push(message.seq),
+                    }
+                }
             }
         }
         if !seqs.is_empty() {
@@ -196,7 +198,7 @@ impl<D: Disk> Spiller<D> {
         self.finish(writer).map(Done::Spilled)
     }
 
-    /// The block with this message, and what is read from it. `None`: it cannot be read, and is in quarantine.
+    /// The block with this message, and the result of reading from the block. `None`: the block cannot be read, and is in quarantine.
     fn read<R>(
         &self,
         run: RunId,
@@ -297,15 +299,15 @@ mod tests {
         let ids = Arc::new(IdIndex::open(Arc::clone(&segments), 1 << 10).expect("a new index"));
         let quarantine = Arc::new(Quarantine::new(OnDamage::Refuse));
         let mut spiller = Spiller::new(Arc::clone(&segments), ids, Arc::clone(&quarantine));
-        let mut spill = |run: u64, messages: Vec<(Message, Said)>| {
+        let mut spill = |run: u64, messages: Vec<(Message, ContentAt)>| {
             let spill = Spill { queue: QUEUE, run: RunId(run), messages };
             spiller.perform(Job::Spill(spill)).expect("the disk is well")
         };
         let content = Arc::new(Content { body: b"x".to_vec().into(), ..Content::default() });
-        let here = |seq| (message(seq), Said::Here(Arc::clone(&content)));
+        let here = |seq| (message(seq), ContentAt::Memory(Arc::clone(&content)));
         assert!(matches!(spill(1, vec![here(1), here(2)]), Done::Spilled(_)));
 
-        let from = |seq, run, ordinal| (message(seq), Said::Shelf { run: RunId(run), ordinal });
+        let from = |seq, run, ordinal| (message(seq), ContentAt::Segment { run: RunId(run), ordinal });
         assert!(matches!(spill(2, vec![from(2, 1, 1), here(3)]), Done::Spilled(_)));
         let said = |ordinal| {
             let segment = segments.get(2).expect("it is read").expect("it is there");

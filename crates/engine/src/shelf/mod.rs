@@ -16,7 +16,7 @@ use std::sync::Arc;
 use overtake_lane::{Backlog, RunId};
 
 pub(crate) use holds::{File, Held, Holds, record_len};
-pub(crate) use job::Said;
+pub(crate) use job::ContentAt;
 pub use job::{Done, Job, Rewrite, Spill, Spiller};
 pub(crate) use quarantine::{DamagedBlock, Quarantine};
 pub(crate) use shelf_on_disk::ShelfOnDisk;

@@ -76,12 +76,9 @@ impl Queue {
             kept_bytes += bytes_of(slot);
             *at < keep && kept_bytes <= bounds.keep_bytes
         };
-        let fresh = List::from(&self.entries, self.first_spillable(index));
-        let fresh = fresh
-            .enumerate()
-            .skip_while(is_kept)
-            .map(|(_, slot)| slot)
-            .filter(|slot| !self.entries[*slot].spilling);
+        let fresh = List::from(&self.entries, self.first_spillable(index)).enumerate();
+        let fresh = fresh.skip_while(is_kept).map(|(_, slot)| slot);
+        let fresh = fresh.filter(|slot| !self.entries[*slot].spilling);
         let mut bytes = 0;
         let slots = fresh.take(bounds.most).take_while(|slot| {
             let fits = bytes < bounds.most_bytes;
