@@ -3,6 +3,7 @@
 //! Two steps share them. The tests of the model, the store and the simulator compute, and take a tenth of the time when they are optimised:
 //! `models` builds them with the profile `checked`. All other tests mostly wait, and building is what costs: `suite` builds them with `dev`.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -46,7 +47,14 @@ const CHECKED: &str = "checked";
 /// not installed says that it is skipped; in CI it fails.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
     let profile = if shell::is_ci() { "ci" } else { "default" };
+    let _taken = take_default_ports();
     test(run, profile, packages().into_iter())
+}
+
+/// Listens where a broker listens unless it is told otherwise. Tests run side by side, and beside whatever runs on this machine: one that
+/// starts a broker on such a port fails always, not now and then. A port that somebody else has is as good.
+fn take_default_ports() -> Vec<TcpListener> {
+    [5672, 15672].into_iter().filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()).collect()
 }
 
 /// The tests of the model, the store and the simulator.

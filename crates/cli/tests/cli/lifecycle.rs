@@ -182,7 +182,7 @@ fn a_port_in_use_is_named() {
     let (code, said) = refused(&data, &["--http", &address]);
     assert_eq!(code, Some(2), "a flag given twice is a usage error: {said}");
     let mut command = overtake();
-    command.args(["serve", "--http", &address, "--data-dir"]).arg(&data);
+    command.args(["serve", "--http", &address, "--amqp", "127.0.0.1:0", "--data-dir"]).arg(&data);
     let (status, said) = Broker::spawn(command).end();
     assert_eq!(status.code(), Some(1), "{said}");
     assert!(
@@ -272,7 +272,10 @@ fn too_few_threads_are_named_and_no_panic() {
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=61234", "--regid=61234", "--clear-groups", "--", "prlimit", "--nproc=5:5", "--"]);
-    command.arg(support::binary()).args(["serve", "--http", "127.0.0.1:0", "--data-dir"]).arg(&data);
+    command
+        .arg(support::binary())
+        .args(["serve", "--http", "127.0.0.1:0", "--amqp", "127.0.0.1:0", "--data-dir"])
+        .arg(&data);
     let run = support::Run::of(support::unconfigured(command).output().expect("it runs"));
     if run.stderr.contains("Permission denied") {
         return println!("skipped: another user may not read {}", support::binary().display());

@@ -60,7 +60,18 @@ impl Bound {
     #[track_caller]
     fn serve(&self, data: &Path) -> String {
         let mut command = self.command();
-        command.args(["serve", "--http", "127.0.0.1:0", "--segment-bytes", "4MiB", "--data-dir"]).arg(data);
+        command
+            .args([
+                "serve",
+                "--http",
+                "127.0.0.1:0",
+                "--amqp",
+                "127.0.0.1:0",
+                "--segment-bytes",
+                "4MiB",
+                "--data-dir",
+            ])
+            .arg(data);
         let before = contents(self.dir.path());
         let (status, said) = Broker::spawn(command).end();
         assert_eq!(status.code(), Some(1), "{said}");
