@@ -33,6 +33,7 @@ mod servers;
 mod shards;
 mod spread;
 mod watched;
+mod waves;
 
 use std::process::ExitCode;
 
@@ -73,7 +74,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 18] = [
+const BENCHES: [(&str, &str, Bench); 19] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -94,6 +95,11 @@ const BENCHES: [(&str, &str, Bench); 18] = [
         "looks",
         "at all of a deep queue, in this process, 100-byte bodies, ten levels: how long others wait",
         |plan| Report::Rows(looks::run(plan)),
+    ),
+    (
+        "waves",
+        "what happens to many messages at once, in this process, 100-byte bodies, ten levels: how long others wait",
+        |plan| Report::Rows(waves::run(plan)),
     ),
     ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
     ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {

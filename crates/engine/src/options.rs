@@ -25,8 +25,9 @@ pub struct Options {
     pub default_ttl_ms: u64,
     /// Most requests that wait in line; whoever asks more waits.
     pub inbox: usize,
-    /// Most messages that are put back in one turn when the session ends that held them; 0: no limit.
-    pub put_back_max: usize,
+    /// Most messages that one step ends, moves or puts back without being asked for each: those that came due, those of ended sessions, those
+    /// that a queue has too many of; 0: no limit.
+    pub step_max: usize,
     /// Bytes of memory that messages may take, about: when they take more, those that will wait longest are written to segments
     /// and leave memory. Messages that are leased, delayed, dead or of a last-value queue never do.
     pub memory_bytes: u64,
@@ -52,7 +53,7 @@ impl Default for Options {
             max_message_bytes: 16 << 20,
             default_ttl_ms: 0,
             inbox: 4_096,
-            put_back_max: 512,
+            step_max: 512,
             memory_bytes: 128 << 20,
             inbox_bytes: 16 << 20,
             pushed_bytes: 64 << 20,
@@ -93,7 +94,7 @@ impl Options {
             default_ttl_ms: self.default_ttl_ms,
             copies_max: record_len_max / 1_024,
             metadata_step_max: fits,
-            put_back_max: self.put_back_max,
+            step_max: self.step_max,
             numbers: self.numbers,
             pushes: self.pushes(),
         }

@@ -17,6 +17,8 @@ const LEVELS: usize = 11;
 pub(crate) struct Alarms {
     now: u64,
     wheel: Option<Box<Wheel>>,
+    /// The level and the bucket that is being emptied. Whatever is set meanwhile goes to a lower level, or is due.
+    emptying: Option<(usize, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ struct Wheel {
 impl Alarms {
     /// The same without an alarm.
     pub(crate) fn emptied(&self) -> Self {
-        Self { now: self.now, wheel: None }
+        Self { now: self.now, wheel: None, emptying: None }
     }
 
     /// Sets the alarm of a slot that has none.
@@ -70,6 +72,7 @@ impl Alarms {
         wheel.heads[level][bucket] = next;
         if next == NONE {
             wheel.used[level] &= !(1 << bucket);
+            self.emptying = self.emptying.filter(|emptying| *emptying != (level, bucket));
         }
     }
 
@@ -78,8 +81,12 @@ impl Alarms {
         self.first().map(|(_, _, start)| Time(start))
     }
 
+    /// What comes first: its level, its bucket, and when that begins.
     fn first(&self) -> Option<(usize, usize, u64)> {
         let wheel = self.wheel.as_ref()?;
+        if let Some((level, bucket)) = self.emptying {
+            return Some((level, bucket, self.now));
+        }
         let level = wheel.used.iter().position(|used| *used != 0)?;
         let bucket = wheel.used[level].trailing_zeros() as usize;
         let low = BITS * level as u32;
@@ -87,25 +94,26 @@ impl Alarms {
         Some((level, bucket, (above | (bucket as u64) << low).max(self.now)))
     }
 
-    /// Clears every alarm up to `now` and answers their slots, in no order.
-    pub(crate) fn ring(&mut self, entries: &mut Entries, now: Time) -> Vec<Slot> {
+    /// Clears alarms up to `now` and answers their slots, in no order: all of them, or as many as are found by `looks`, which it counts down
+    /// by one for each alarm that it looks at.
+    pub(crate) fn ring(&mut self, entries: &mut Entries, now: Time, looks: &mut usize) -> Vec<Slot> {
         let mut rung = Vec::new();
-        while let Some((level, bucket, start)) = self.first().filter(|(_, _, start)| *start <= now.0) {
-            self.now = start;
-            let wheel = self.wheel.as_mut().expect("a bucket is in use");
-            wheel.used[level] &= !(1 << bucket);
-            let mut slot = std::mem::replace(&mut wheel.heads[level][bucket], NONE);
-            while slot != NONE {
-                let next = entries[slot].alarm_next;
-                entries[slot].bucket = NO_BUCKET;
-                match entries[slot].alarm() {
-                    when if when <= now => rung.push(slot),
-                    when => self.set(entries, slot, when),
-                }
-                slot = next;
+        while *looks > 0
+            && let Some((level, bucket, start)) = self.first().filter(|(_, _, start)| *start <= now.0)
+        {
+            (self.now, self.emptying) = (start, Some((level, bucket)));
+            let wheel = self.wheel.as_ref().expect("a bucket is in use");
+            let slot = wheel.heads[level][bucket];
+            self.clear(entries, slot);
+            match entries[slot].alarm() {
+                when if when <= now => rung.push(slot),
+                when => self.set(entries, slot, when),
             }
+            *looks -= 1;
         }
-        self.now = self.now.max(now.0);
+        if self.next().is_none_or(|next| next > now) {
+            self.now = self.now.max(now.0);
+        }
         rung
     }
 }
@@ -144,6 +152,7 @@ mod tests {
             whens in prop::collection::vec((0_u32..50).prop_flat_map(|bits| 0..=(u64::MAX >> (63 - bits))), 1..40),
             steps in prop::collection::vec((0_u32..50).prop_flat_map(|bits| 0..=(u64::MAX >> (63 - bits))), 1..40),
             cleared in prop::collection::vec(any::<bool>(), 40),
+            looks in prop::collection::vec(prop_oneof![1..4_usize, Just(usize::MAX)], 40),
         ) {
             let (mut entries, mut alarms) = (Entries::default(), Alarms::default());
             let mut pending = Vec::new();
@@ -160,7 +169,24 @@ mod tests {
                 prop_assert!(alarms.next().map(|t| t.0) <= first, "asleep past a deadline");
                 prop_assert_eq!(alarms.next().is_some(), first.is_some());
                 now = now.saturating_add(step);
-                let mut rung = alarms.ring(&mut entries, Time(now));
+                let mut rung = Vec::new();
+                while alarms.next().is_some_and(|next| next.0 <= now) {
+                    let mut left = looks[at];
+                    let some = alarms.ring(&mut entries, Time(now), &mut left);
+                    prop_assert!(some.len() <= looks[at] - left && left < looks[at], "it goes on, and not too far");
+                    // Whatever is set or cleared meanwhile is no different.
+                    if let Some(after) = whens.next() {
+                        let when = now.saturating_add(after);
+                        let slot = entries.insert(message(when), 0);
+                        alarms.set(&mut entries, slot, Time(when));
+                        if when <= now { pending.push((when, slot)); } else if cleared[at] {
+                            alarms.clear(&mut entries, slot);
+                        } else {
+                            pending.push((when, slot));
+                        }
+                    }
+                    rung.extend(some);
+                }
                 rung.sort_unstable();
                 let mut due: Vec<_> = pending.iter().filter(|(when, _)| *when <= now).map(|(_, slot)| *slot).collect();
                 due.sort_unstable();

@@ -1,7 +1,7 @@
 //! The broker: virtual hosts with their queues and exchanges, consumers by id. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
 //! change it; none fails half-way, and none says "later".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::Noted;
@@ -10,7 +10,7 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Seq, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
@@ -44,8 +44,9 @@ pub struct Options {
     /// Most bytes of metadata that one command may set and remove, counted as [`MetadataEntry::cost`](crate::MetadataEntry::cost);
     /// 0: no limit.
     pub metadata_step_max: u64,
-    /// Most messages that are put back in one step when the session ends that held them; 0: no limit. The rest is put back by [`Broker::put_back`].
-    pub put_back_max: usize,
+    /// Most messages that one step ends, moves or puts back without being asked for each; 0: no limit. The rest has its turn in the steps that
+    /// follow: by [`Broker::tick`] what has come due and what a queue has too many of, by [`Broker::put_back`] what ended sessions held.
+    pub step_max: usize,
     /// Those that its queues and virtual hosts get, but for `/`.
     pub numbers: Numbers,
     /// The most bytes that may be pushed to connections and not taken by them.
@@ -74,7 +75,10 @@ pub struct Broker {
     pub(crate) pushes: Pushes,
     /// Who asked for the command at hand, and where.
     pub(crate) asking: Asker,
+    /// Queues in which something happens by itself, by when.
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
+    /// Those in which something has come due, in turn.
+    in_line: VecDeque<QueueId>,
     pub(crate) leases: LeaseId,
     pub(crate) held: bool,
     pub(crate) work_notes: WorkNotes,
@@ -83,6 +87,8 @@ pub struct Broker {
     pub(crate) remains: Remains,
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
+    /// As [`Broker::is_late`] says.
+    is_late: bool,
 }
 
 impl Broker {
@@ -112,10 +118,12 @@ impl Broker {
             pushes: Pushes::new(options.pushes),
             asking: Asker::default(),
             schedule: BTreeSet::new(),
+            in_line: VecDeque::new(),
             leases: LeaseId::first_of(options.life),
             held: false,
             work_notes: WorkNotes::default(),
             stirred: Vec::new(),
+            is_late: false,
             totals: Totals::default(),
             remains: Remains::default(),
         }
@@ -147,12 +155,13 @@ impl Broker {
         command: Command,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        self.tick(now, step);
+        self.keep_up(now, step);
         self.asking = asker;
+        step.room = self.room();
         let reply = self.obey(command, step);
         self.dispatch_all(std::iter::empty(), step);
         // What nobody took at once, and was to be taken at once, is over.
-        self.tick(now, step);
+        self.keep_up(now, step);
         reply
     }
 
@@ -218,36 +227,77 @@ impl Broker {
         }
     }
 
-    /// Lets time pass: leases end, delayed messages come due, messages expire, pulls give up.
+    /// Lets time pass: leases end, delayed messages come due, messages expire, pulls give up, and queues come within their limits. Does at
+    /// most [`Options::step_max`] of it: then it is [late](Broker::is_late), and has more to do at once.
     pub fn tick(&mut self, now: Time, step: &mut Step) {
         self.now = self.now.max(now);
-        while self.schedule.first().is_some_and(|(when, _)| *when <= self.now) {
+        step.room = self.room();
+        while step.room > 0 && self.is_due() {
             self.advance(step);
+        }
+        self.is_late = self.is_due();
+    }
+
+    /// Lets time pass, unless it is late with that: then the next [`Broker::tick`] goes on, and nobody who asks for something pays for it.
+    /// What is over is leased to nobody all the same.
+    pub(crate) fn keep_up(&mut self, now: Time, step: &mut Step) {
+        self.now = self.now.max(now);
+        if !self.is_late {
+            self.tick(now, step);
         }
     }
 
+    /// Whether more has come due than the last [`Broker::tick`] did.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    fn is_due(&self) -> bool {
+        self.next_deadline().is_some_and(|when| when <= self.now)
+    }
+
+    /// Messages that a step may end or move without being asked for each.
+    pub(crate) fn room(&self) -> usize {
+        if self.options.step_max == 0 { usize::MAX } else { self.options.step_max }
+    }
+
     /// Time passes in every queue that is due before anything moves or is leased, so that a dead letter of one finds in
-    /// another nothing that is over.
+    /// another nothing that is over. A queue in which more has come due than half of what the step has room for goes on after the others.
     fn advance(&mut self, step: &mut Step) {
         let now = self.now;
-        let mut due = Vec::new();
-        while let Some((when, id)) = self.schedule.first().copied().filter(|(when, _)| *when <= now) {
+        let mut due: BTreeMap<QueueId, Vec<(Seq, End)>> = BTreeMap::new();
+        for _ in 0..step.room {
+            let Some(&(when, id)) = self.schedule.first().filter(|(when, _)| *when <= now) else { break };
             self.schedule.remove(&(when, id));
             let queue = self.queues.get_mut(&id).expect("what is scheduled is there");
-            queue.scheduled = None;
-            due.push((id, queue.advance(now, &self.seats, &mut self.work_notes, step)));
+            (queue.scheduled, queue.is_in_line) = (None, true);
+            self.in_line.push_back(id);
+        }
+        while step.room > 0
+            && let Some(id) = self.in_line.pop_front()
+        {
+            // It may be gone by now.
+            let Some(queue) = self.queues.get_mut(&id) else { continue };
+            let left = step.room / 2;
+            step.room -= left;
+            // By queue, and not by when: for a run that is only a bound, and nothing may depend on what is in memory.
+            due.entry(id).or_default().extend(queue.advance(now, &self.seats, &mut self.work_notes, step));
+            step.room += left;
+            queue.is_in_line = queue.is_late(now);
+            if queue.is_in_line {
+                self.in_line.push_back(id);
+            }
         }
         let mut shared = Vec::new();
         // Before anything moves: nothing dies in a queue that is gone, or moves into it.
-        due.retain(|(id, _)| {
+        due.retain(|id, _| {
             let is_over = self.queue_ref(*id).expires().is_some_and(|when| when <= now);
             if is_over {
                 shared.extend(self.end_queue(*id, step));
             }
             !is_over
         });
-        // Not by when: for a run that is only a bound, and nothing may depend on what is in memory.
-        due.sort_unstable_by_key(|(id, _)| *id);
         for (id, dying) in &mut due {
             self.end_all(*id, std::mem::take(dying), step);
         }
@@ -257,7 +307,7 @@ impl Broker {
     /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.schedule.first().map(|(when, _)| *when)
+        if self.in_line.is_empty() { self.schedule.first().map(|(when, _)| *when) } else { Some(self.now) }
     }
 
     /// Stops giving leases, or starts again: for a store that has room for acknowledgements and nothing else.
@@ -341,7 +391,7 @@ impl Broker {
 
     /// Leases what can be leased, and notes when the queue must be looked at again.
     pub(crate) fn dispatch(&mut self, id: QueueId, step: &mut Step) {
-        self.dispatch_these([id], step);
+        self.dispatch_all(std::iter::once(id), step);
     }
 
     /// [`Broker::dispatch`] for these. Where they share windows with others, what they have given back may be theirs: all of it
@@ -396,14 +446,18 @@ impl Broker {
                 touched.push(id);
             }
         }
-        // What was evicted goes on before anything is leased: it may be more urgent where it goes.
-        let mut at = 0;
-        while let Some(id) = touched.get(at).copied() {
-            self.dead_letter_payers(id, step);
-            touched.extend(self.stirred.drain(..));
-            at += 1;
+        while !touched.is_empty() {
+            // What was evicted goes on before anything is leased: it may be more urgent where it goes.
+            let mut at = 0;
+            while let Some(id) = touched.get(at).copied() {
+                self.dead_letter_dying(id, step);
+                touched.extend(self.stirred.drain(..));
+                at += 1;
+            }
+            self.dispatch_these(touched.iter().copied(), step);
+            // What was over when its turn came.
+            touched.retain(|id| self.queues.get(id).is_some_and(|queue| !queue.dying.is_empty()));
         }
-        self.dispatch_these(touched, step);
     }
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {
@@ -557,7 +611,7 @@ fn note(queue: &mut Queue, at: Time, schedule: &mut BTreeSet<(Time, QueueId)>, t
     let (outstanding, spilled) = (queue.outstanding(), queue.spilled);
     let now = Totals { outstanding, spilled, history_bytes: queue.history_bytes };
     totals.change(std::mem::replace(&mut queue.noted, now), now);
-    let next = queue.next_deadline();
+    let next = queue.next_deadline().filter(|_| !queue.is_in_line);
     if queue.scheduled == next {
         return;
     }

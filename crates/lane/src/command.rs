@@ -597,13 +597,22 @@ pub struct Step {
     pub effects: Vec<Effect>,
     /// The part for which a transaction was declined; `None`: it was not, or for all of it together.
     pub at_fault: Option<Part>,
+    /// Messages that it may still end or move without being asked for each.
+    pub(crate) room: usize,
 }
 
 impl Step {
-    /// Forgets both and keeps the memory.
+    /// Forgets what it has brought about and keeps the memory.
     pub fn clear(&mut self) {
         self.facts.clear();
         self.effects.clear();
         self.at_fault = None;
+    }
+
+    /// Whether it may end or move one more message without being asked for it.
+    pub(crate) fn take_room(&mut self) -> bool {
+        let has_room = self.room > 0;
+        self.room = self.room.saturating_sub(1);
+        has_room
     }
 }

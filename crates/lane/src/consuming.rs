@@ -68,6 +68,8 @@ impl Broker {
         queue.used = now;
         let is_given = !held && queue.get(now, get, &mut self.leases, step);
         let ready = is_given.then(|| queue.ready());
+        // What was over when its turn came.
+        self.stirred.push(id);
         if is_given && !get.no_ack {
             self.admit_consumer(get.consumer, id)?;
         }
@@ -137,10 +139,10 @@ impl Broker {
         Ok(Reply::Done)
     }
 
-    /// Whoever was connected is gone: nothing more is leased to it, its queues are deleted, and what it held is put back, in steps ([`Options::put_back_max`]) of which
+    /// Whoever was connected is gone: nothing more is leased to it, its queues are deleted, and what it held is put back, in steps ([`Options::step_max`]) of which
     /// this is the first.
     ///
-    /// [`Options::put_back_max`]: crate::Options::put_back_max
+    /// [`Options::step_max`]: crate::Options::step_max
     pub(crate) fn end_session(&mut self, session: SessionId, step: &mut Step) -> Result<Reply, Refusal> {
         self.windows.end(session);
         let belongings = self.sessions.end(session);
@@ -171,22 +173,22 @@ impl Broker {
         !self.sessions.retired.is_empty()
     }
 
-    /// Puts back some more of what sessions held that have ended: at most [`Options::put_back_max`] messages.
+    /// Puts back some more of what sessions held that have ended: at most [`Options::step_max`] messages.
     ///
-    /// [`Options::put_back_max`]: crate::Options::put_back_max
+    /// [`Options::step_max`]: crate::Options::step_max
     pub fn put_back(&mut self, now: Time, step: &mut Step) {
-        self.tick(now, step);
+        self.keep_up(now, step);
         let mut left = BTreeSet::new();
         self.put_back_some(&mut left, step);
         self.dispatch_left(left, step);
         // What nobody took at once, and was to be taken at once, is over.
-        self.tick(now, step);
+        self.keep_up(now, step);
     }
 
     /// Puts back what may be put back in one step, and adds the queues in which that was.
     fn put_back_some(&mut self, left: &mut BTreeSet<QueueId>, step: &mut Step) {
         let now = self.now;
-        let mut room = if self.options.put_back_max == 0 { usize::MAX } else { self.options.put_back_max };
+        let mut room = self.room();
         while room > 0
             && let Some(consumer) = self.sessions.retired.front().copied()
         {

@@ -61,11 +61,11 @@ impl Broker {
         }
     }
 
-    /// Does with what was evicted here in this step what the queue says.
-    pub(crate) fn dead_letter_payers(&mut self, id: QueueId, step: &mut Step) {
+    /// Does with what was evicted here in this step, or was over when its turn came, what the queue says.
+    pub(crate) fn dead_letter_dying(&mut self, id: QueueId, step: &mut Step) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
-        let payers = std::mem::take(&mut queue.payers).into_iter();
-        self.end_all(id, payers.map(|seq| (seq, End::Dies(DeathReason::Maxlen))).collect(), step);
+        let dying = std::mem::take(&mut queue.dying).into_iter();
+        self.end_all(id, dying.map(|(seq, reason)| (seq, End::Dies(reason))).collect(), step);
     }
 
     /// Does with the message of a refused publish what its queue says. Answers the refusal.
@@ -282,6 +282,7 @@ impl Broker {
         let mut to = Vec::new();
         // Shared before the first copy is in: that one may be gone again before the next comes.
         step.effects.extend((1..targets.len()).map(|_| Effect::Shared(gone.place)));
+        step.room = step.room.saturating_sub(targets.len());
         for target in targets {
             let queue = self.queue_mut(target);
             let message = Message {

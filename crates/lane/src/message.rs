@@ -260,6 +260,12 @@ impl Message {
     pub fn is_at_once(&self) -> bool {
         self.expires <= self.since
     }
+
+    /// Whether its time to live was over before it could be noticed: one that is to be taken at once is not over while it is new. A lease that
+    /// is out outlives it.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.expires <= now && self.since < now && !matches!(self.state, State::Leased { .. } | State::Dead)
+    }
 }
 
 /// What a message is called on the wire: the id its publisher gave it, else `seq-` and its sequence.

@@ -139,7 +139,8 @@ impl Broker {
         for (at, id) in targets.as_slice().iter().enumerate() {
             let queue = self.queue_ref(*id);
             let copy = targets.copy(at, queue, publish);
-            if let Err(refusal) = queue.admit(&copy, self.options.max_message_bytes, Admitted::default())
+            if let Err(refusal) =
+                queue.admit(self.now, &copy, self.options.max_message_bytes, Admitted::default())
                 && let Err(refusal) = left_out.add(at, queue, &copy, refusal)
             {
                 return Err(self.refuse(*id, &copy, refusal, step));
@@ -176,7 +177,8 @@ impl Broker {
 
     fn copy_to_one(&mut self, id: QueueId, publish: &Publish, step: &mut Step) -> Result<Copied, Refusal> {
         let (now, options) = (self.now, self.options);
-        let admitted = self.queue_ref(id).admit(publish, options.max_message_bytes, Admitted::default());
+        let admitted =
+            self.queue_ref(id).admit(self.now, publish, options.max_message_bytes, Admitted::default());
         let Admission { priority, pending, .. } =
             admitted.map_err(|refusal| self.refuse(id, publish, refusal, step))?;
         let queue = self.queue_mut(id);
@@ -213,7 +215,7 @@ impl Broker {
                 let queue = self.queue_ref(*id);
                 let copy = targets.copy(at, queue, publish);
                 let Admission { priority, pending, at_once } =
-                    queue.admit(&copy, self.options.max_message_bytes, *tally)?;
+                    queue.admit(self.now, &copy, self.options.max_message_bytes, *tally)?;
                 if pending.is_none() {
                     tally.messages += u64::from(!at_once);
                     tally.bytes += if at_once { 0 } else { u64::from(publish.bytes) };
@@ -293,12 +295,13 @@ impl Broker {
     ) {
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
         // Shared before the first copy is in: that one may be gone again before the next comes.
-        let pending = |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_of(publish.id.as_deref());
+        let pending =
+            |broker: &Self, id: &QueueId| broker.queue_ref(*id).pending_at(now, publish.id.as_deref());
         let stored = targets.as_slice().iter().filter(|id| pending(self, id).is_none()).count();
         step.effects.extend((1..stored).map(|_| Effect::Shared(publish.place)));
         for (which, id) in targets.as_slice().iter().enumerate() {
             let queue = self.queue_mut(*id);
-            let copied = match queue.pending_of(publish.id.as_deref()) {
+            let copied = match queue.pending_at(now, publish.id.as_deref()) {
                 Some(pending) => pending,
                 None => {
                     let copy = targets.copy(which, queue, publish);

@@ -33,6 +33,8 @@ pub enum Promise {
     Refold,
     /// The journal is not much longer than what it keeps, and so is memory.
     Bounded,
+    /// No step does more by itself than it may, so nobody waits for all that is to be done.
+    Budget,
     /// Never asleep past a deadline, nor while somebody waits for what is there.
     Awake,
     /// The engine answers, opens and drains: what is not one of the others.
@@ -58,6 +60,7 @@ impl Promise {
             Self::Routed => "routed",
             Self::Refold => "refold",
             Self::Bounded => "bounded",
+            Self::Budget => "budget",
             Self::Awake => "awake",
             Self::Alive => "alive",
         }

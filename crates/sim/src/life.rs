@@ -222,7 +222,14 @@ impl World {
         }
         self.look_at_disk();
         self.notice_full();
-        self.step(Act::Tick)?;
+        if self.is_late() {
+            // It is at work.
+            self.excused_until = self.excused_until.max(self.now_us);
+        }
+        // What is late waits for a file with everything else.
+        if !(self.is_late() && self.is_starved()) {
+            self.step(Act::Tick)?;
+        }
         for _ in 0..self.chance.schedule.within(1, 16) {
             if self.is_starved() || self.must_wait() {
                 break;
@@ -242,7 +249,8 @@ impl World {
         self.set_alarm();
         let puts_back = self.life.as_ref().is_some_and(|life| life.core.has_more_to_put_back());
         let goes_on = puts_back || self.is_scanning() || self.is_clearing();
-        if goes_on || (!self.inbox.is_empty() && !self.is_starved()) {
+        let has_more = self.is_late() || !self.inbox.is_empty();
+        if goes_on || (has_more && !self.is_starved()) {
             let after = self.chance.schedule.heavy(30);
             self.turn_soon(after);
         }
@@ -250,6 +258,10 @@ impl World {
             self.peek()?;
         }
         Ok(())
+    }
+
+    fn is_late(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.core.is_late())
     }
 
     fn is_scanning(&self) -> bool {
@@ -491,8 +503,10 @@ impl World {
 
     /// After a step: whoever waits has got what there is.
     pub(crate) fn check_served(&self, life: &Life, audit: &Audit) -> Checked {
-        awake::check_deadline(awake::first_due(&self.book, audit), life.core.next_deadline())?;
-        if life.core.is_held() { Ok(()) } else { awake::check_idle(&self.book, audit) }
+        let first = awake::first_due(&self.book, audit);
+        awake::check_deadline(life.core.broker().now(), first, life.core.next_deadline())?;
+        // What is late may have the places of others, and time goes on with that.
+        if life.core.is_held() || life.core.is_late() { Ok(()) } else { awake::check_idle(&self.book, audit) }
     }
 
     // ---- death ----

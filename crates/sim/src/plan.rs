@@ -73,7 +73,7 @@ pub(crate) struct Plan {
     pub(crate) loses_answers: u64,
     pub(crate) default_ttl_ms: u64,
     /// Most messages that are put back at a time when a session ends.
-    pub(crate) put_back_max: usize,
+    pub(crate) step_max: usize,
     /// Bytes of memory that messages may take.
     pub(crate) memory_bytes: u64,
     /// The low watermark, journal files; 0: none. The disk says how much room it has only while a fault bounds it.
@@ -147,7 +147,7 @@ impl Plan {
             segment_bytes: if rng.once_in(6) { 128 << 10 } else { 64 << 10 },
             body_max: rng.one_of(&[16, 300, 2_000, 2_000, 6_000, 12_000]),
             loses_answers: rng.one_of(&[0, 0, 40, 8]),
-            put_back_max: Rng::new(seed, "ends of sessions").one_of(&[1, 1, 3, 512]),
+            step_max: Rng::new(seed, "ends of sessions").one_of(&[1, 1, 3, 512]),
             memory_bytes,
             low_files,
             is_deep: false,

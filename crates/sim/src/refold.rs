@@ -55,8 +55,9 @@ pub(crate) fn refold(
     let post = Arc::new(Post::default());
     let segments = Segments::open(disk, opened.store_id, opened.life, usize::MAX)?;
     let shelf = Arc::new(Shelf::new(segments, post.clone()));
-    let (seed, default_ttl_ms) = (options.seed, options.default_ttl_ms);
-    let options = overtake_lane::Options { seed, default_ttl_ms, ..overtake_lane::Options::default() };
+    let Options { seed, default_ttl_ms, step_max, .. } = *options;
+    let options =
+        overtake_lane::Options { seed, default_ttl_ms, step_max, ..overtake_lane::Options::default() };
     let mut broker = Broker::with_backlog(options, shelf.clone()).with_letters(post.clone());
     let mut missing = BTreeSet::new();
     let (mut records, mut unfounded, mut step, mut facts) = (Vec::new(), 0, Step::default(), 0);

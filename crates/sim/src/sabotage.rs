@@ -78,6 +78,8 @@ pub enum Sabotage {
     SendsBackwards,
     /// The line of an endpoint does not say that the receiver has a message.
     ForgetsAnswer,
+    /// All that has come due is done in one step.
+    DoesAllAtOnce,
 }
 
 impl Sabotage {

@@ -14,8 +14,8 @@ use crate::audit::Audit;
 use crate::book::asked_by;
 use crate::check::patience::Moment;
 use crate::check::{
-    self, aside, awake, bounded, cap, conserved, expiry, kept, looks, one_holder, order, policies, route,
-    routes, vhosts,
+    self, aside, awake, bounded, budget, cap, conserved, expiry, kept, looks, one_holder, order, policies,
+    route, routes, vhosts,
 };
 use crate::failure::{Checked, Promise, hold};
 use crate::life::Life;
@@ -94,7 +94,7 @@ impl World {
         let (mut ticket, mut request) = (0, None);
         let is_at_end = life.core.is_at_end();
         let passes_time = matches!(act, Act::Tick | Act::Ask(..));
-        let is_house = matches!(act, Act::House);
+        let (is_house, is_tick) = (matches!(act, Act::House), matches!(act, Act::Tick));
         match act {
             Act::Tick => life.core.tick(now),
             Act::Ask(number, asked) => {
@@ -146,6 +146,10 @@ impl World {
         self.checks.looks.look(&self.audit);
         let judged = self.judge(&life, &before, &done);
         let judged = judged.and_then(|()| self.judge_looks(&done));
+        let judged = judged.and_then(|()| match is_tick {
+            true => budget::check_tick(&before, &self.audit, &self.given(&done), self.plan.step_max),
+            false => Ok(()),
+        });
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });
         let judged = judged.and_then(|()| self.judge_routes(&mut life, &done));
         life.due = awake::first_due(&self.book, &self.audit);
@@ -207,7 +211,9 @@ impl World {
             life: life.number,
         };
         self.checks.patience.look(now, &self.audit)?;
-        expiry::check_standing(&self.book, life.seen, &self.audit)?;
+        if !life.core.is_late() {
+            expiry::check_standing(&self.book, life.seen, &self.audit)?;
+        }
         self.check_served(life, &self.audit)
     }
 
@@ -266,8 +272,11 @@ impl World {
             Out::Deliver { message, .. } => Some((message.receipt.queue, message.receipt.seq)),
             _ => None,
         });
-        cap::check_length(&self.book, step, &lent.collect())?;
-        cap::check_ruled(&self.book, step)?;
+        // What the step had no room for goes in those after it.
+        if !life.core.is_late() {
+            cap::check_length(&self.book, step, &lent.collect())?;
+            cap::check_ruled(&self.book, step)?;
+        }
         self.book.endpoints_made(life.core.broker(), step);
         if let (Some(request), Some(Ok(answer))) = (&done.request, step.result) {
             self.book.answered(request, answer, life.core.broker());
@@ -462,7 +471,7 @@ impl World {
             }
             conserved::check(&self.book, &self.audit, &view)?;
         }
-        conserved::check_once(&self.book, &self.audit)?;
+        conserved::check_once(&self.book, life.core.broker().now(), &self.audit)?;
         conserved::check_deaths(&self.audit)?;
         bounded::check_memory(&self.audit, &life.core)
     }

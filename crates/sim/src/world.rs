@@ -251,7 +251,7 @@ impl World {
             max_message_bytes: 0,
             default_ttl_ms: plan.default_ttl_ms,
             inbox: 1_000,
-            put_back_max: plan.put_back_max,
+            step_max: if config.sabotage == Some(Sabotage::DoesAllAtOnce) { 0 } else { plan.step_max },
             memory_bytes: plan.memory_bytes,
             // No client of this world is pushed to over a connection of its own.
             inbox_bytes: 0,

@@ -189,7 +189,7 @@ fn alive_sees_a_message_that_an_endpoint_neither_sent_nor_put_back() {
 
 #[test]
 fn pick_sees_an_endpoint_go_on_with_a_batch_that_was_to_halt() {
-    check(Sabotage::IgnoresHalt, Promise::Pick);
+    check_within(300, Sabotage::IgnoresHalt, Promise::Pick);
 }
 
 #[test]
@@ -211,4 +211,9 @@ fn gone_sees_an_endpoint_send_again_what_it_knew_to_have_come() {
 #[test]
 fn pick_sees_an_endpoint_that_does_not_ask_what_is_more_urgent() {
     check_within(300, Sabotage::LooksAway, Promise::Pick);
+}
+
+#[test]
+fn budget_sees_all_that_has_come_due_done_in_one_step() {
+    check(Sabotage::DoesAllAtOnce, Promise::Budget);
 }

@@ -151,9 +151,7 @@ impl<T> Core<T> {
     /// As [`Core::handle`], as somebody asks it.
     pub fn handle_by(&mut self, now: Time, asker: Asker, request: Request, ticket: T) {
         // So that whoever only looks does not see what is over by now.
-        if self.next_deadline().is_some_and(|when| when <= now) {
-            self.tick(now);
-        }
+        self.keep_up(now);
         self.asking = asker;
         self.obey(now, request, ticket);
         self.note_clock();
@@ -331,7 +329,23 @@ impl<T> Core<T> {
         all
     }
 
-    /// Lets time pass.
+    /// Lets time pass where something is due, unless more is than one step does: then [`Core::tick`] goes on with it, and nobody who asks for
+    /// something pays for it. True: something was due, and its time has passed.
+    pub fn keep_up(&mut self, now: Time) -> bool {
+        let is_due = !self.is_late() && self.next_deadline().is_some_and(|when| when <= now);
+        if is_due {
+            self.tick(now);
+        }
+        is_due
+    }
+
+    /// Whether more has come due than one step does: [`Core::tick`] has more to do at once.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.broker.is_late()
+    }
+
+    /// Lets time pass: a step of it, if much is due.
     pub fn tick(&mut self, now: Time) {
         if let Some(tracer) = &mut self.tracer {
             tracer.time_passes();

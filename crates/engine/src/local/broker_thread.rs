@@ -130,7 +130,7 @@ impl BrokerThread {
         }
         // Nothing is looked at before the disk thread has done what it has.
         let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
-        let wake = self.core.next_deadline().into_iter().chain(self.retry).chain(look).min();
+        let wake = self.deadline().into_iter().chain(self.retry).chain(look).min();
         match wake.filter(|_| !self.is_down()).and_then(|when| self.clock.until(when)) {
             None => Some(asks.recv().unwrap_or(Ask::Close)),
             Some(Duration::ZERO) => asks.try_recv().ok(),
@@ -178,7 +178,9 @@ impl BrokerThread {
             return self.refuse(ask);
         }
         let now = self.now();
-        self.let_pass(now);
+        if self.core.keep_up(now) {
+            self.carry_out();
+        }
         self.is_busy = true;
         match ask {
             Ask::Request { ref request, .. } if self.core.must_wait(Asker::default(), request) => {
@@ -413,12 +415,17 @@ impl BrokerThread {
         }
     }
 
-    /// Lets time pass up to now.
+    /// Lets time pass up to now: one step of it, if much is due.
     fn let_pass(&mut self, now: Time) {
-        if self.core.next_deadline().is_some_and(|when| when <= now) {
+        if self.deadline().is_some_and(|when| when <= now) {
             self.core.tick(now);
             self.carry_out();
         }
+    }
+
+    /// When something is due. What is late waits for a file with everything else.
+    fn deadline(&self) -> Option<Time> {
+        self.core.next_deadline().filter(|_| !(self.core.is_late() && self.is_starved()))
     }
 
     /// Lets time pass, goes on with what was parked, and hands on what has gathered.

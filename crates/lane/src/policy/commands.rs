@@ -56,7 +56,7 @@ impl Broker {
         for id in &ruled {
             let queue = self.queue_mut(*id);
             queue.tell_emptied(step);
-            queue.evict_all(step);
+            queue.begin_trimming(step);
         }
         self.dispatch_all(ruled.into_iter(), step);
     }

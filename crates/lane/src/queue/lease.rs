@@ -62,11 +62,32 @@ impl Queue {
     }
 
     /// The rank to take from, if a message may be leased and somebody has room for it.
-    fn pick(&mut self) -> Option<usize> {
-        self.pick_from(|queue| queue.roster.wanted(&queue.lanes))
+    fn pick(&mut self, now: Time, step: &mut Step) -> Option<usize> {
+        self.pick_in_time(now, step, |queue| queue.roster.wanted(&queue.lanes))
     }
 
-    /// The rank to take from, of those that are `wanted`.
+    /// The rank to take from, of those that are `wanted`. Heads that are over, of which time has not taken care yet, are ended: `None`
+    /// also when the step has no room for more of them, and then time goes on with them.
+    fn pick_in_time(
+        &mut self,
+        now: Time,
+        step: &mut Step,
+        wanted: impl Fn(&Self) -> Bitmap,
+    ) -> Option<usize> {
+        loop {
+            let rank = self.pick_from(&wanted)?;
+            let head = self.head(rank).expect("a picked lane has a head");
+            if !self.entries[head].message.is_over(now) {
+                return Some(rank);
+            }
+            step.take_room().then_some(())?;
+            if let Some(End::Dies(reason)) = self.expire(head, step) {
+                self.let_die(head, reason);
+            }
+        }
+    }
+
+    /// The rank to take from, of those that are `wanted`, whether its head is over or not.
     fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<usize> {
         let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
         let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
@@ -116,7 +137,7 @@ impl Queue {
     ) -> bool {
         self.fill(now);
         let mut served: Vec<ConsumerId> = Vec::new();
-        while !held && let Some(rank) = self.pick() {
+        while !held && let Some(rank) = self.pick(now, step) {
             let weight = self.lanes.at_rank(rank).weight;
             let slot = self.head(rank).expect("a picked lane has a head");
             let consumer =
@@ -157,7 +178,7 @@ impl Queue {
     /// Leases what goes next to a get. False if there is nothing to lease.
     pub(crate) fn get(&mut self, now: Time, get: &Get, leases: &mut LeaseId, step: &mut Step) -> bool {
         self.fill(now);
-        let Some(rank) = self.pick_from(|queue| queue.lanes.ready()) else { return false };
+        let Some(rank) = self.pick_in_time(now, step, |queue| queue.lanes.ready()) else { return false };
         let weight = self.lanes.at_rank(rank).weight;
         let slot = self.head(rank).expect("a picked lane has a head");
         *leases = leases.next();
@@ -401,12 +422,26 @@ impl Queue {
         let alarm = self.alarms.next().unwrap_or(Time::NEVER);
         let run = self.next_run_alarm().unwrap_or(Time::NEVER);
         let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
+        let trimming = if self.is_trimming { Time(0) } else { Time::NEVER };
         let token = self.bucket.as_ref().and_then(Bucket::next).unwrap_or(Time::NEVER);
         let group = self.groups.as_ref().and_then(|groups| groups.next()).unwrap_or(Time::NEVER);
-        alarm.min(run).min(give_up).min(token).min(group).min(self.expires().unwrap_or(Time::NEVER)).some()
+        alarm
+            .min(run)
+            .min(trimming)
+            .min(give_up)
+            .min(token)
+            .min(group)
+            .min(self.expires().unwrap_or(Time::NEVER))
+            .some()
     }
 
-    /// Lets time pass. Answers the messages that end, oldest first.
+    /// Whether time has more to do than the last [`Queue::advance`] had room for.
+    pub(crate) fn is_late(&self, now: Time) -> bool {
+        let alarms = [self.alarms.next(), self.next_run_alarm()];
+        self.is_trimming || alarms.into_iter().flatten().any(|when| when <= now)
+    }
+
+    /// Lets time pass, as far as the step has room. Answers the messages that end, oldest first.
     pub(crate) fn advance(
         &mut self,
         now: Time,
@@ -414,9 +449,9 @@ impl Queue {
         notes: &mut WorkNotes,
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
-        self.wake_runs(now);
+        self.wake_runs(now, &mut step.room);
         self.fill(now);
-        let mut rung = self.alarms.ring(&mut self.entries, now);
+        let mut rung = self.alarms.ring(&mut self.entries, now, &mut step.room);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
         let mut dying = Vec::new();
         for slot in rung {
@@ -442,6 +477,7 @@ impl Queue {
             };
             dying.extend(death.map(|end| (seq, end)));
         }
+        self.trim(step);
         dying
     }
 

@@ -12,12 +12,14 @@ mod recover;
 mod rewrite;
 mod rules;
 mod spill;
+mod waking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::alarms::Alarms;
 use crate::broker::Totals;
+use crate::deaths::DeathReason;
 use crate::entries::{Entries, Entry, List, Slot};
 use crate::groups::{Groups, Terms};
 use crate::identity::Identity;
@@ -35,6 +37,7 @@ use crate::run::{Backlog, Run, RunId};
 use crate::settings::{LastValue, Settings};
 
 use rewrite::Rewrite;
+use waking::Waking;
 
 pub(crate) use handed::Handed;
 pub(crate) use lease::LeaseEnd;
@@ -96,6 +99,8 @@ pub(crate) struct Queue {
     spilled_ids: u64,
     /// When each run must be looked through for expired messages.
     run_alarms: BTreeSet<(Time, RunId)>,
+    /// The run that is being looked through for them.
+    waking: Option<Waking>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
     /// During a recovery, runs that were written when the queue had other lanes, as far as is known, each with the lane it was
@@ -107,8 +112,10 @@ pub(crate) struct Queue {
     lost: BTreeMap<(RunId, u32), u64>,
     /// Bytes of the deaths and records of the messages in memory.
     pub(crate) history_bytes: u64,
-    /// Evicted in this step, to be dead-lettered before it ends.
-    pub(crate) payers: Vec<Seq>,
+    /// Out of the lanes, and to be dead-lettered before this step ends.
+    pub(crate) dying: Vec<(Seq, DeathReason)>,
+    /// It evicts, and has more than its limits allow: what is too much goes step by step.
+    is_trimming: bool,
     /// Runs that are being written anew.
     rewriting: BTreeMap<RunId, Rewrite>,
     /// What is held of it here, if its messages are kept elsewhere.
@@ -130,6 +137,8 @@ pub(crate) struct Queue {
     pub(crate) noted: Totals,
     /// When the broker will look at it again, as the broker knows it.
     pub(crate) scheduled: Option<Time>,
+    /// The broker has it in line: something has come due.
+    pub(crate) is_in_line: bool,
 }
 
 impl Queue {
@@ -156,11 +165,13 @@ impl Queue {
             quarantined: BTreeMap::new(),
             spilled_ids: 0,
             run_alarms: BTreeSet::new(),
+            waking: None,
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
             lost: BTreeMap::new(),
             history_bytes: 0,
-            payers: Vec::new(),
+            dying: Vec::new(),
+            is_trimming: false,
             rewriting: BTreeMap::new(),
             handed: None,
             id,
@@ -190,6 +201,7 @@ impl Queue {
             spilled_to: Seq(0),
             noted: Totals::default(),
             scheduled: None,
+            is_in_line: false,
             settings,
             own,
             policy,
@@ -366,11 +378,12 @@ impl Queue {
     }
 
     /// Makes a message found by its id and counted as the value of its key. A dead letter does neither where something
-    /// that is pending has the id.
+    /// that is pending has the id, nor does one that was over when a newer one of its id came.
     fn index_texts(&mut self, slot: Slot) {
         let message = &self.entries[slot].message;
         let dead = message.state == State::Dead;
-        if message.id().is_some() && !(dead && self.pending_here(message.id()).is_some()) {
+        let pending = self.pending_here(message.id()).map(|other| self.entries[other].message.seq);
+        if message.id().is_some() && pending.is_none_or(|other| !dead && other <= message.seq) {
             self.by_id.point(&self.entries, slot);
         }
         if dead || self.settings.last_value.is_none() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Queue, room_of};
 use crate::command::{Copy, Publish, Published, Step};
+use crate::deaths::DeathReason;
 use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
@@ -30,12 +31,13 @@ impl Queue {
     /// Why it is not.
     pub(crate) fn admit(
         &self,
+        now: Time,
         publish: &Publish,
         max_message_bytes: u64,
         before: Admitted,
     ) -> Result<Admission, Refusal> {
         let priority = self.understand(publish)?;
-        if let Some(pending) = self.pending_of(publish.id.as_deref()) {
+        if let Some(pending) = self.pending_at(now, publish.id.as_deref()) {
             return Ok(Admission { priority, pending: Some(pending), at_once: false });
         }
         self.check_kind(publish, max_message_bytes)?;
@@ -178,12 +180,18 @@ impl Queue {
 
     /// The pending message of an id: what another publish of it answers.
     pub(crate) fn pending_of(&self, id: Option<&str>) -> Option<Copied> {
+        self.pending_at(Time(0), id)
+    }
+
+    /// The same, unless its time to live was over before now.
+    pub(crate) fn pending_at(&self, now: Time, id: Option<&str>) -> Option<Copied> {
         let here = self.pending_here(id);
         let message = match here {
             Some(slot) => Cow::Borrowed(&self.entries[slot].message),
             None => Cow::Owned(self.in_runs_by_id(id?)?),
         };
-        Some(Copied { seq: message.seq, priority: message.priority, slot: here, duplicate: true })
+        let copied = Copied { seq: message.seq, priority: message.priority, slot: here, duplicate: true };
+        (!message.is_over(now)).then_some(copied)
     }
 
     /// The pending message of an id, if that is in memory.
@@ -208,6 +216,8 @@ impl Queue {
         let message = self.compose(now, publish, priority, default_ttl_ms, state);
         step.facts.push(Fact::Stored { queue: self.id, message: message.clone() });
         let seq = message.seq;
+        // Whatever else the step does, one may go for one that comes.
+        step.room = step.room.saturating_add(1);
         Copied { seq, priority, slot: self.arrive(message, step), duplicate: false }
     }
 
@@ -252,7 +262,7 @@ impl Queue {
     ) {
         let seq = self.lay_down(now, publish, priority, default_ttl_ms, step);
         if self.leaves_evicted() {
-            return self.payers.push(seq);
+            return self.dying.push((seq, DeathReason::Maxlen));
         }
         let slot = self.by_seq.get(seq).expect("it was just put in");
         self.settle(slot, Settled::Evicted, step);
@@ -325,10 +335,14 @@ impl Queue {
     }
 
     /// While the queue is over its limits, its least urgent message goes: the oldest of the last lane. The newcomer goes
-    /// when everything else that is ready is more urgent. True if it stays.
+    /// when everything else that is ready is more urgent. True if it stays. What the step has no room for goes in a later one.
     pub(super) fn evict(&mut self, newcomer: Slot, step: &mut Step) -> bool {
         let rank = self.lanes.rank_of(self.entries[newcomer].lane);
         while self.is_over(self.waiting, self.waiting_bytes) {
+            if !step.take_room() {
+                self.is_trimming = true;
+                return true;
+            }
             let least = self.lanes.ready().last().filter(|least| *least >= rank);
             // A dead letter that is replayed may be the oldest of its lane.
             let loaded = least.filter(|least| self.load(*least, 2));
@@ -353,8 +367,13 @@ impl Queue {
         if !self.leaves_evicted() {
             return self.settle(victim, Settled::Evicted, step);
         }
-        self.payers.push(self.entries[victim].message.seq);
-        self.lay_out(victim, None);
+        self.let_die(victim, DeathReason::Maxlen);
+    }
+
+    /// Out of the lanes, and to be dead-lettered in this step.
+    pub(super) fn let_die(&mut self, slot: Slot, reason: DeathReason) {
+        self.dying.push((self.entries[slot].message.seq, reason));
+        self.lay_out(slot, None);
     }
 
     /// Whether something is to be done with what is evicted.

@@ -200,18 +200,36 @@ impl Queue {
         }
     }
 
-    /// Comes within the limits of a policy that is new: the least urgent messages go, of them the oldest first. Where its own limits
-    /// are lowered nothing is dropped before the next message comes.
-    pub(crate) fn evict_all(&mut self, step: &mut Step) {
-        while self.settings.overflow == Overflow::Evict && self.is_over(self.waiting, self.waiting_bytes) {
-            let Some(least) = self.lanes.ready().last() else { return };
-            if self.evict_run(least, step) {
-                continue;
-            }
-            let victim = self.load(least, 1).then(|| self.lanes.at_rank(least).head(&self.entries));
-            let Some(victim) = victim.flatten() else { return };
-            self.let_pay(victim, step);
+    /// Comes within the limits of a policy that is new: the least urgent messages go, of them the oldest first, as many as the step has room
+    /// for and the rest later. Where its own limits are lowered nothing is dropped before the next message comes.
+    pub(crate) fn begin_trimming(&mut self, step: &mut Step) {
+        self.is_trimming = true;
+        self.trim(step);
+    }
+
+    /// Goes on with coming within its limits.
+    pub(super) fn trim(&mut self, step: &mut Step) {
+        while self.is_trimming && (step.room > 0 || !self.has_too_many()) {
+            self.is_trimming = self.has_too_many() && self.evict_next(step);
         }
+    }
+
+    /// Whether it evicts and is over its limits.
+    fn has_too_many(&self) -> bool {
+        self.settings.overflow == Overflow::Evict && self.is_over(self.waiting, self.waiting_bytes)
+    }
+
+    /// Evicts the least urgent message, or all that waits in a run. False: there is none, or it cannot be read.
+    fn evict_next(&mut self, step: &mut Step) -> bool {
+        step.room -= 1;
+        let Some(least) = self.lanes.ready().last() else { return false };
+        if self.evict_run(least, step) {
+            return true;
+        }
+        let victim = self.load(least, 1).then(|| self.lanes.at_rank(least).head(&self.entries));
+        let Some(victim) = victim.flatten() else { return false };
+        self.let_pay(victim, step);
+        true
     }
 
     /// Drops the oldest messages of a lane at once, if they are all that waits in a run, and nobody wants them. False: they are not.

@@ -21,11 +21,6 @@ use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, 
 const WORTH_IT: usize = 2;
 /// The first message of a lane that may be written is looked for among so many of its queue, then in the list of the lane.
 const PLAN_LOOKS: usize = 4 << 10;
-/// A run is looked through for expired messages at most so many times between its first expiry and its last.
-const LOOKS: u64 = 64;
-/// And not again before so long, ms: what expires until then is brought in together. Most runs are of messages that live equally long, and
-/// are over within that.
-const LOOKS_APART_MS: u64 = 2_000;
 
 impl Queue {
     // ---- out of memory ----
@@ -255,7 +250,7 @@ impl Queue {
     // ---- back into memory ----
 
     /// Brings one message of a run back.
-    fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
+    pub(super) fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
         // A recovery may know the lanes of now, and the run is of lanes of before.
         let own = self.open_lane(message.priority);
         let others = || Some(self.runs[&id].lane).filter(|lane| *lane != own);
@@ -440,44 +435,6 @@ impl Queue {
             }
         }
         true
-    }
-
-    // ---- time ----
-
-    /// When a run must be looked through.
-    pub(crate) fn next_run_alarm(&self) -> Option<Time> {
-        self.run_alarms.first().and_then(|(when, _)| when.some())
-    }
-
-    /// Brings back what has expired in runs, and what soon will.
-    pub(crate) fn wake_runs(&mut self, now: Time) {
-        while let Some((_, id)) = self.run_alarms.first().copied().filter(|(when, _)| *when <= now) {
-            let backlog = self.backlog.clone();
-            let run = &self.runs[&id];
-            let expiries = || Reader::new(&*backlog, run, 0).map(|(_, message)| message.expires);
-            let last = expiries().filter(|when| *when != Time::NEVER).max().unwrap_or(now);
-            let apart = match self.settings.check_entire_queue_on_cleanup {
-                true => (last.since(now) / LOOKS).max(LOOKS_APART_MS),
-                false => last.since(now),
-            };
-            let soon = now.after(apart);
-            let mut next = Time::NEVER;
-            let mut due = Vec::new();
-            for (ordinal, message) in Reader::new(&*backlog, run, 0) {
-                if message.expires <= soon {
-                    due.push((ordinal, message));
-                } else {
-                    next = next.min(message.expires);
-                }
-            }
-            let run = self.runs.get_mut(&id).expect("it has an alarm");
-            self.run_alarms.remove(&(run.expires, id));
-            run.expires = next;
-            self.run_alarms.insert((next, id));
-            for (ordinal, message) in due {
-                self.fetch(id, ordinal, message);
-            }
-        }
     }
 
     // ---- looking ----

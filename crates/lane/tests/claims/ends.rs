@@ -10,7 +10,7 @@ use crate::story::{START, check_with};
 
 #[track_caller]
 fn check(settings: &str, story: &str, expect: Expect) {
-    check_with(Options { put_back_max: 2, ..Options::default() }, settings, story, expect);
+    check_with(Options { step_max: 2, ..Options::default() }, settings, story, expect);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_queue_that_is_deleted_meanwhile_is_no_hindrance() {
 #[test]
 fn no_step_of_an_end_puts_back_more_than_it_may() {
     let (consumers, each, most) = (100, 10, 64);
-    let mut broker = Broker::new(Options { put_back_max: most, ..Options::default() });
+    let mut broker = Broker::new(Options { step_max: most, ..Options::default() });
     let mut step = Step::default();
     let queue = "q".into();
     broker.apply(START, Command::declare(queue, Box::default()), &mut step).expect("declared");

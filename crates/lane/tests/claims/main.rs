@@ -34,4 +34,5 @@ mod settings;
 mod time;
 mod transactions;
 mod vhosts;
+mod waves;
 mod work;

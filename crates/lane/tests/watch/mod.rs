@@ -173,7 +173,9 @@ impl Watch {
         let runs: Vec<RunView> = self.broker.runs().collect();
         let Some(run) = runs.get(at % runs.len().max(1)) else { return };
         let fact = self.broker.run_fact(run.queue, run.run).expect("it is there");
-        self.watch_step(&Step { facts: vec![fact], ..Step::default() });
+        let mut step = Step::default();
+        step.facts.push(fact);
+        self.watch_step(&step);
     }
 
     /// Lets time pass up to `now`, then does one thing.

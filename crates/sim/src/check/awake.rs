@@ -24,9 +24,9 @@ pub(crate) fn first_due(book: &Book, audit: &Audit) -> Time {
     due.chain(book.takers.values().map(|taker| taker.until)).min().unwrap_or(Time::NEVER)
 }
 
-/// The deadline that the engine names is not after the first thing that must happen.
-pub(crate) fn check_deadline(first: Time, named: Option<Time>) -> Checked {
-    hold(first == Time::NEVER || named.is_some_and(|named| named <= first), Promise::Awake, || {
+/// The deadline that the engine names is not after the first thing that must happen; what is late happens now.
+pub(crate) fn check_deadline(now: Time, first: Time, named: Option<Time>) -> Checked {
+    hold(first == Time::NEVER || named.is_some_and(|named| named <= first.max(now)), Promise::Awake, || {
         format!("something happens at {}, the engine wants to be called at {named:?}", first.0)
     })
 }

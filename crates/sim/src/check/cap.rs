@@ -5,11 +5,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use overtake_engine::core::Request;
 use overtake_lane::{ConsumerId, Message, Overflow, QueueId, Seq, State};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Seen};
 use crate::book::{Book, lane_cap, lane_name};
 use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
 use crate::round::{Lent, Round};
+
+/// Messages of a queue that wait, and their bytes, without those that are `out`. What is over at once was taken at once, and takes no room.
+fn waiting(book: &Book, queue: QueueId, seen: &Seen, is_out: impl Fn(&Message) -> bool) -> (u64, u64) {
+    let waiting = seen.messages.iter().filter(|message| {
+        matches!(message.state, State::Ready | State::Delayed { .. })
+            && !message.is_at_once()
+            && !book.holds.contains_key(&(queue, message.seq))
+            && !is_out(message)
+    });
+    waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
+}
+
+/// Whether a queue that evicts has more than its limits allow: then what is too much goes step by step.
+pub(crate) fn has_too_many(book: &Book, queue: QueueId, seen: &Seen) -> bool {
+    let settings = &book.settings[&queue];
+    let (messages, bytes) = waiting(book, queue, seen, |_| false);
+    let is_over = |most: u64, now: u64| most > 0 && now > most;
+    settings.overflow == Overflow::Evict
+        && (is_over(settings.max_length, messages) || is_over(settings.max_bytes, bytes))
+}
 
 /// A publish leaves no more waiting than the queue allows, or than waited before.
 ///
@@ -27,16 +47,11 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
             message.count > before.map_or(0, |before| before.count)
         };
         let waits = |audit: &Audit, lent: &BTreeSet<(QueueId, Seq)>| {
-            let waiting =
-                audit.queues.get(queue).into_iter().flat_map(|seen| &seen.messages).filter(|message| {
-                    // What is over at once was taken at once, and takes no room.
-                    matches!(message.state, State::Ready | State::Delayed { .. })
-                        && !message.is_at_once()
-                        && !book.holds.contains_key(&(*queue, message.seq))
-                        && !lent.contains(&(*queue, message.seq))
-                        && !came_back(message)
-                });
-            waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
+            audit.queues.get(queue).map_or((0, 0), |seen| {
+                waiting(book, *queue, seen, |message| {
+                    lent.contains(&(*queue, message.seq)) || came_back(message)
+                })
+            })
         };
         let (before, after) = (waits(step.before, &BTreeSet::new()), waits(step.after, lent));
         let over = |most: u64, before: u64, after: u64| most > 0 && after > most.max(before);

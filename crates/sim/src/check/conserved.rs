@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use overtake_lane::{DEATHS_MAX, LaneView, LastValue, QueueView, State};
+use overtake_lane::{DEATHS_MAX, LaneView, LastValue, Message, QueueView, State, Time};
 
 use crate::audit::Audit;
 use crate::book::{Book, lane_of};
@@ -38,12 +38,17 @@ pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView) -> Checked {
     })
 }
 
-/// Of an id only one message is pending, and of a key only one waits where the newest value is kept.
-pub(crate) fn check_once(book: &Book, audit: &Audit) -> Checked {
+/// Of an id only one message is pending, and of a key only one waits where the newest value is kept: what is over by now, and late, is none.
+pub(crate) fn check_once(book: &Book, now: Time, audit: &Audit) -> Checked {
     for (queue, seen) in &audit.queues {
         let last_value = book.settings.get(queue).and_then(|settings| settings.last_value);
         let (mut ids, mut keys) = (BTreeSet::new(), BTreeSet::new());
-        for message in seen.messages.iter().filter(|message| message.state != State::Dead) {
+        let is_pending = |message: &Message| match message.state {
+            State::Dead => false,
+            State::Leased { .. } => true,
+            State::Ready | State::Delayed { .. } => message.expires > now,
+        };
+        for message in seen.messages.iter().filter(|message| is_pending(message)) {
             let is_new = message.id().is_none_or(|id| ids.insert(id));
             hold(is_new, Promise::Conserved, || {
                 format!("{:?} is pending twice in {}", message.id(), seen.name)

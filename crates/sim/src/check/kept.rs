@@ -12,6 +12,7 @@ use overtake_lane::{
 use crate::audit::{Audit, Seen};
 use crate::book::{Book, Hold, lane_of};
 use crate::check::Step;
+use crate::check::cap::has_too_many;
 use crate::failure::{Checked, Promise, broken, hold};
 use crate::refold::{Refold, mark_of};
 
@@ -120,27 +121,28 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
         let recorded: BTreeSet<&str> = records.filter_map(|message| message.id()).collect();
         // A history has the last of each id; of what came and is gone already nobody can see it.
         let is_blurred = is_history(book, seen) && came > newest.len() as u64;
+        let trimmed = has_too_many(book, *queue, seen).then(|| &book.settings[queue]);
         let is_recorded_again =
             |message: &Message| message.id().is_some_and(|id| is_blurred || recorded.contains(id));
         let gone = seen.messages.iter().filter(|message| after.find(message.seq).is_none());
         for message in gone.filter(|message| !is_recorded_again(message)) {
+            let is_free = message.state == State::Ready && !book.holds.contains_key(&(*queue, message.seq));
             if let Some(settings) = ruled.get(queue)
-                && message.state == State::Ready
-                && !book.holds.contains_key(&(*queue, message.seq))
+                && is_free
                 && settings.overflow == Overflow::Evict
                 && is_bounded(settings)
             {
-                // A newer value may have come from another queue, and taken its place.
-                if settings.last_value.is_none() {
-                    check_cheapest(book, step, settings, (*queue, &seen.name), message)?;
-                }
+                check_evicted(book, step, settings, (*queue, &seen.name), message)?;
                 continue;
             }
             if !may_leave(book, step, &ended, (*queue, seen), message, has_arrivals) {
-                return broken(
-                    Promise::Kept,
-                    format!("message {message:?} left {} for no reason", seen.name),
-                );
+                let Some(settings) = trimmed.filter(|_| is_free) else {
+                    return broken(
+                        Promise::Kept,
+                        format!("message {message:?} left {} for no reason", seen.name),
+                    );
+                };
+                check_evicted(book, step, settings, (*queue, &seen.name), message)?;
             }
             check_payer(book, step, (*queue, &seen.name), message)?;
         }
@@ -149,7 +151,7 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             if message.is_at_once() && ruled.get(queue).unwrap_or(&book.settings[queue]).evict_at_once {
                 continue;
             }
-            if let Some(settings) = ruled.get(queue) {
+            if let Some(settings) = ruled.get(queue).or(trimmed) {
                 let is_right = settings.dead_letter_evicted && (is_bounded(settings) || has_arrivals);
                 hold(is_right, Promise::Kept, || format!("message {message:?} paid for no policy"))?;
                 continue;
@@ -205,6 +207,17 @@ fn check_payer(book: &Book, step: &Step<'_>, queue: (QueueId, &str), gone: &Mess
         return Ok(());
     }
     check_cheapest(book, step, settings, queue, gone)
+}
+
+/// What is too much in a queue is the least urgent. Where only the newest value is kept, one may have come from another queue and taken its place.
+fn check_evicted(
+    book: &Book,
+    step: &Step<'_>,
+    settings: &Settings,
+    queue: (QueueId, &str),
+    gone: &Message,
+) -> Checked {
+    if settings.last_value.is_some() { Ok(()) } else { check_cheapest(book, step, settings, queue, gone) }
 }
 
 /// Of what was ready all the time nothing that is less urgent than what was dropped, under these settings, is left.

@@ -3,6 +3,7 @@
 pub(crate) mod aside;
 pub(crate) mod awake;
 pub(crate) mod bounded;
+pub(crate) mod budget;
 pub(crate) mod cap;
 pub(crate) mod conserved;
 pub(crate) mod denied;

@@ -1,0 +1,249 @@
+//! Many messages whose time comes at once, and queues that have many more than their limits allow: a few a step.
+
+use overtake_lane::{
+    Address, ApplyTo, Broker, Command, ConsumerId, DeadLetterTo, Definition, Effect, Fact, Given, LaneChoice,
+    LeaseTerm, Options, Overflow, Pattern, Place, Policy, PolicyKind, Publish, Pull, QueueView, Reply,
+    Settings, Step, Time, VhostId,
+};
+
+use crate::story::START;
+
+/// Messages that one step may end or move.
+const MOST: usize = 4;
+/// Messages of a wave: more than a few steps end.
+const MANY: u64 = 50;
+const LATER: Time = Time(START.0 + 1_000);
+
+struct Waves {
+    broker: Broker,
+    step: Step,
+}
+
+impl Waves {
+    fn with(queues: &[(&str, Settings)]) -> Self {
+        let broker = Broker::new(Options { step_max: MOST, ..Options::default() });
+        let mut waves = Self { broker, step: Step::default() };
+        for (name, settings) in queues {
+            waves.apply(START, Command::declare((*name).into(), Box::new(settings.clone())));
+        }
+        waves
+    }
+
+    fn apply(&mut self, now: Time, command: Command) -> Reply {
+        self.step.clear();
+        self.broker.apply(now, command, &mut self.step).expect("it is done")
+    }
+
+    /// Many that are over at once, with these ids.
+    fn publish_wave(&mut self, id: impl Fn(u64) -> Option<String>) {
+        for number in 0..MANY {
+            let id = id(number).map(Into::into);
+            self.apply(START, Command::Publish(Publish { id, ttl_ms: Some(500), ..publish(0) }));
+        }
+    }
+
+    /// The messages that the next step of time ends or moves.
+    fn tick(&mut self) -> usize {
+        self.step.clear();
+        self.broker.tick(LATER, &mut self.step);
+        let ends = |fact: &&Fact| {
+            matches!(
+                fact,
+                Fact::Settled { .. } | Fact::Moved { .. } | Fact::Died { .. } | Fact::PutBack { .. }
+            )
+        };
+        self.step.facts.iter().filter(ends).count()
+    }
+
+    /// Those of each step until time has done all that is due.
+    fn tick_on(&mut self) -> Vec<usize> {
+        let mut steps = vec![self.tick()];
+        while self.broker.is_late() {
+            assert_eq!(self.broker.next_deadline(), Some(LATER), "it wants to go on at once");
+            steps.push(self.tick());
+        }
+        steps
+    }
+
+    fn view(&self, queue: &str) -> QueueView {
+        self.broker.view(LATER, VhostId::DEFAULT, queue).expect("it is there")
+    }
+
+    fn ready(&self, queue: &str) -> u64 {
+        self.view(queue).lanes.iter().map(|lane| lane.ready).sum()
+    }
+
+    /// The priorities that a pull is given.
+    fn pull(&mut self, consumer: u64, max: u32) -> Vec<i32> {
+        self.apply(
+            LATER,
+            Command::Pull(Pull {
+                consumer: ConsumerId(consumer),
+                queue: "q".into(),
+                max,
+                max_bytes: 0,
+                term: LeaseTerm::OfQueue,
+                lanes: LaneChoice::default(),
+                until: LATER,
+            }),
+        );
+        let given = self.step.effects.iter().filter_map(|effect| match effect {
+            Effect::Deliver(delivery) => Some(delivery.priority.0),
+            _ => None,
+        });
+        given.collect()
+    }
+}
+
+fn publish(priority: i64) -> Publish {
+    Publish {
+        to: Address::Queue("q".into()),
+        priority: Given::Number(priority),
+        id: None,
+        origin: None,
+        key: None,
+        ttl_ms: None,
+        base_ttl_ms: None,
+        delay_ms: 0,
+        bytes: 1,
+        place: Place(0),
+    }
+}
+
+#[track_caller]
+fn assert_bounded(steps: &[usize], all: u64) {
+    assert!(steps.iter().all(|ended| *ended <= MOST), "{steps:?}");
+    assert_eq!(steps.iter().sum::<usize>() as u64, all, "{steps:?}");
+}
+
+#[test]
+fn a_wave_that_expires_is_dropped_a_few_a_step() {
+    let mut waves =
+        Waves::with(&[("q", Settings { dead_letter: DeadLetterTo::Drop, ..Settings::default() })]);
+    waves.publish_wave(|_| None);
+    let steps = waves.tick_on();
+    assert_bounded(&steps, MANY);
+    assert_eq!(waves.ready("q"), 0);
+}
+
+#[test]
+fn a_wave_that_expires_moves_to_another_queue_a_few_a_step() {
+    let dead_letter = DeadLetterTo::Queue("d".into());
+    let settings = Settings { dead_letter, dead_letter_expired: true, ..Settings::default() };
+    let mut waves = Waves::with(&[("q", settings), ("d", Settings::default())]);
+    waves.publish_wave(|_| None);
+    let steps = waves.tick_on();
+    assert_bounded(&steps, MANY);
+    assert_eq!((waves.ready("q"), waves.ready("d")), (0, MANY));
+}
+
+#[test]
+fn a_wave_that_comes_due_is_ready_a_few_a_step() {
+    let mut waves = Waves::with(&[("q", Settings::default())]);
+    for _ in 0..MANY {
+        waves.apply(START, Command::Publish(Publish { delay_ms: 500, ..publish(0) }));
+    }
+    let steps = waves.tick_on();
+    assert_bounded(&steps, MANY);
+    assert_eq!(waves.ready("q"), MANY);
+}
+
+#[test]
+fn whoever_asks_while_a_wave_goes_on_pays_for_none_of_it_and_is_given_nothing_that_is_over() {
+    let mut waves =
+        Waves::with(&[("q", Settings { dead_letter: DeadLetterTo::Drop, ..Settings::default() })]);
+    waves.publish_wave(|_| None);
+    waves.apply(START, Command::Publish(publish(0)));
+    waves.tick();
+    assert!(waves.broker.is_late());
+    let before = waves.ready("q");
+    waves.apply(LATER, Command::Publish(publish(9)));
+    assert_eq!(waves.ready("q"), before + 1, "nothing else happened");
+    // The urgent one goes at once; the lane of the others has what is over at its head, of which a step ends a few.
+    assert_eq!(waves.pull(1, 1), [9]);
+    assert_eq!(waves.pull(2, 1), [] as [i32; 0]);
+    assert_eq!(waves.ready("q"), before - MOST as u64);
+    waves.tick_on();
+    assert_eq!(waves.pull(3, 9), [0], "the one that does not expire");
+    assert_eq!(waves.ready("q"), 0);
+}
+
+#[test]
+fn an_id_is_free_as_soon_as_its_message_is_over() {
+    let mut waves =
+        Waves::with(&[("q", Settings { dead_letter: DeadLetterTo::Drop, ..Settings::default() })]);
+    waves.publish_wave(|number| Some(format!("id{number}")));
+    waves.tick();
+    let last = MANY - 1;
+    let again = Publish { id: Some(format!("id{last}").into()), ..publish(5) };
+    let duplicates = |reply: Reply| match reply {
+        Reply::Published(copies) => copies.iter().filter(|copy| copy.duplicate).count(),
+        other => panic!("{other:?}"),
+    };
+    let first = waves.apply(LATER, Command::Publish(again.clone()));
+    assert_eq!(duplicates(first), 0, "the other is over, and not yet gone");
+    waves.tick_on();
+    let second = waves.apply(LATER, Command::Publish(again));
+    assert_eq!(duplicates(second), 1, "the new one is there, whatever became of the other");
+    assert_eq!(waves.ready("q"), 1);
+}
+
+#[test]
+fn a_queue_comes_within_the_limits_of_a_policy_a_few_messages_a_step() {
+    for (dead_letter, gone) in [(DeadLetterTo::Drop, 0), (DeadLetterTo::Queue("d".into()), MANY - 10)] {
+        let settings = Settings { dead_letter, dead_letter_evicted: true, ..Settings::default() };
+        let mut waves = Waves::with(&[("q", settings), ("d", Settings::default())]);
+        for number in 0..MANY {
+            waves.apply(START, Command::Publish(publish(number as i64 % 10)));
+        }
+        let definition =
+            Definition { max_length: Some(10), overflow: Some(Overflow::Evict), ..Definition::default() };
+        let pattern = Pattern::new("^q$").expect("a pattern");
+        let policy = Policy { pattern, definition, priority: 0, apply_to: ApplyTo::Queues };
+        waves.apply(
+            LATER,
+            Command::SetPolicy { kind: PolicyKind::User, name: "p".into(), policy: Box::new(policy) },
+        );
+        assert_eq!(waves.ready("q"), MANY - 2 * MOST as u64, "one step for the policy, and one of time");
+        let steps = waves.tick_on();
+        assert!(steps.iter().all(|ended| *ended <= MOST), "{steps:?}");
+        assert_eq!((waves.ready("q"), waves.ready("d")), (10, gone));
+        assert_eq!(waves.pull(1, 10), [9, 9, 9, 9, 9, 8, 8, 8, 8, 8], "the most urgent stay");
+    }
+}
+
+#[test]
+fn of_two_waves_neither_waits_for_the_other() {
+    let settings = Settings { dead_letter: DeadLetterTo::Drop, ..Settings::default() };
+    let mut waves = Waves::with(&[("q", settings.clone()), ("r", settings)]);
+    waves.publish_wave(|_| None);
+    for _ in 0..MOST {
+        let to = Address::Queue("r".into());
+        waves.apply(Time(START.0 + 1), Command::Publish(Publish { to, ttl_ms: Some(600), ..publish(0) }));
+    }
+    let mut steps = 0;
+    while waves.ready("r") > 0 {
+        waves.tick();
+        steps += 1;
+    }
+    assert!(waves.ready("q") > MANY / 2, "{} left after {steps} steps", waves.ready("q"));
+}
+
+#[test]
+fn dead_letters_beget_dead_letters_a_few_a_step() {
+    let to = |name: &str| Settings {
+        max_length: 3,
+        overflow: Overflow::Evict,
+        dead_letter: DeadLetterTo::Queue(name.into()),
+        dead_letter_evicted: true,
+        dead_letter_expired: true,
+        ..Settings::default()
+    };
+    let first = Settings { max_length: 0, ..to("r") };
+    let mut waves = Waves::with(&[("q", first), ("r", to("t")), ("t", Settings::default())]);
+    waves.publish_wave(|_| None);
+    let steps = waves.tick_on();
+    // What moves into a full queue evicts another, which moves on: each of them is one that a step may move.
+    assert!(steps.iter().all(|moved| *moved <= 2 * MOST), "{steps:?}");
+    assert_eq!(["q", "r", "t"].map(|queue| waves.ready(queue)), [0, 3, MANY - 3]);
+}

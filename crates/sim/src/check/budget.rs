@@ -1,0 +1,41 @@
+//! *Budget*: what happens by itself, because its time has come or a queue has too many messages, happens a few messages a step, so that
+//! whoever asks for something waits for no more than those.
+
+use std::collections::BTreeSet;
+
+use overtake_lane::{Message, QueueId, Seq, State};
+
+use crate::audit::Audit;
+use crate::failure::{Checked, Promise, hold};
+
+/// Set in the place of a message whose content is on the shelf: all of a run may go as one.
+const ON_SHELF: u64 = 1 << 63;
+
+/// A step in which time passed, and which may have ended or moved so many messages at most. What it leased is not among them, nor what it
+/// has `given` for good.
+pub(crate) fn check_tick(
+    before: &Audit,
+    after: &Audit,
+    given: &BTreeSet<(QueueId, Seq)>,
+    step_max: usize,
+) -> Checked {
+    let is_moved = |message: &Message, now: Option<&Message>| match (message.state, now.map(|now| now.state))
+    {
+        (State::Ready, Some(State::Ready | State::Leased { .. })) => false,
+        (State::Ready, None) => message.place.0 & ON_SHELF == 0,
+        (was, now) => Some(was) != now,
+    };
+    let mut moved = Vec::new();
+    for (queue, seen) in &before.queues {
+        let Some(now) = after.queues.get(queue) else { continue };
+        let here = seen.messages.iter().filter(|message| {
+            is_moved(message, now.find(message.seq)) && !given.contains(&(*queue, message.seq))
+        });
+        // One may give way to each that comes from another queue.
+        let came = now.next_seq.0 - seen.next_seq.0;
+        moved.extend(here.skip(came as usize).map(|message| (*queue, message.seq)));
+    }
+    hold(moved.len() <= step_max, Promise::Budget, || {
+        format!("{moved:?} ended, came due or were put back in one step, which may do that to {step_max}")
+    })
+}
