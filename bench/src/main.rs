@@ -19,6 +19,7 @@ mod forward;
 mod journal;
 mod lane;
 mod looks;
+mod many;
 mod merge;
 mod options;
 mod outbox;
@@ -74,7 +75,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 19] = [
+const BENCHES: [(&str, &str, Bench); 20] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -100,6 +101,11 @@ const BENCHES: [(&str, &str, Bench); 19] = [
         "waves",
         "what happens to many messages at once, in this process, 100-byte bodies, ten levels: how long others wait",
         |plan| Report::Rows(waves::run(plan)),
+    ),
+    (
+        "many",
+        "10,000 queues imported, changed and listed, and 3 M messages at a start, in this process: how long others wait",
+        |plan| Report::Rows(many::run(plan)),
     ),
     ("scrape", "in this process, three lanes a queue, without HTTP", |plan| Report::Rows(scrape::run(plan))),
     ("watched", "in this process, three lanes a queue, time on all cores, without HTTP", |plan| {

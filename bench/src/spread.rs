@@ -17,6 +17,11 @@ impl Spread {
         self.0.extend(other.0);
     }
 
+    /// All that were seen, ns.
+    pub(crate) fn all(&self) -> &[u64] {
+        &self.0
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

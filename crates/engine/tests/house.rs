@@ -15,6 +15,8 @@ struct Engine {
     committer: Committer<MemoryDisk>,
     /// Leases asked for so far.
     pulls: u64,
+    /// Something is asked in each turn.
+    is_busy: bool,
 }
 
 fn options() -> Options {
@@ -24,7 +26,7 @@ fn options() -> Options {
 impl Engine {
     fn open(disk: &MemoryDisk) -> Self {
         let Opened { core, committer, .. } = Core::open(disk.clone(), &options(), NOW).expect("it opens");
-        Self { core, committer, pulls: 0 }
+        Self { core, committer, pulls: 0, is_busy: false }
     }
 
     fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
@@ -33,6 +35,9 @@ impl Engine {
             self.core.clear_on(7);
         }
         self.core.keep_house();
+        while self.core.has_more_to_restate() && !self.is_busy {
+            self.core.keep_house();
+        }
         while let Some(batch) = self.core.take_batch() {
             self.committer.commit(&batch).expect("the disk is well");
         }
@@ -182,7 +187,7 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
     let watermarks = Watermarks { low: Some(10 * FILE), high: Some(20 * FILE) };
     let options = Options { segment_bytes: FILE, watermarks, ..Options::default() };
     let Opened { core, committer, .. } = Core::open(MemoryDisk::new(1), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer, pulls: 0 };
+    let mut engine = Engine { core, committer, pulls: 0, is_busy: false };
     let (name, settings) = ("q0".into(), Box::new(Settings::default()));
     engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
     for (free, says) in [
@@ -253,4 +258,46 @@ fn a_deletion_is_done_at_once_and_a_store_that_ends_meanwhile_has_nothing_to_mak
     engine.ask(declare()).expect("it is there");
     engine.publish().expect("it takes messages");
     assert_eq!(engine.core.messages(), 1);
+}
+
+/// All definitions are written again, so that the journal can begin after them: a few in each turn, however many there are.
+#[test]
+fn whoever_asks_while_definitions_are_written_again_is_answered_before_all_of_them_are() {
+    const QUEUES: usize = 100;
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open(&disk);
+    let declare = |name: &str| Request::Do(Command::declare(name.into(), Box::default()));
+    for queue in 0..QUEUES {
+        engine.ask(declare(&format!("q{queue}"))).expect("declared");
+    }
+    engine.is_busy = true;
+    while !engine.core.has_more_to_restate() {
+        engine.publish().expect("there is room");
+        engine.drain();
+    }
+    let (began, mut turns, mut longest) = (engine.core.tail().0, 0, 0);
+    let oldest = |engine: &Engine| engine.core.tail().0 - engine.core.journal_bytes();
+    // Until what stands before them is given back.
+    while oldest(&engine) + FILE <= began {
+        let before = engine.core.tail();
+        engine.publish().expect("it is answered");
+        longest = longest.max(engine.core.tail().0 - before.0);
+        turns += 1;
+        let gone =
+            Command::DeleteQueue { name: format!("q{turns}").into(), if_empty: true, if_unused: false };
+        engine.ask(Request::Do(gone)).expect("deleted");
+        engine.ask(declare(&format!("r{turns}"))).expect("declared");
+    }
+    assert!(turns > 10, "{turns} turns");
+    assert!(longest < 24_000, "{longest} bytes in one turn, with a message of 12,000");
+
+    drop(engine);
+    disk.kill();
+    let engine = Engine::open(&disk);
+    let broker = engine.core.broker();
+    assert_eq!(broker.queue_count(), QUEUES);
+    let is_there = |name: String| broker.id_of(overtake_lane::VhostId::DEFAULT, &name).is_ok();
+    for turn in 1..=turns {
+        assert!(!is_there(format!("q{turn}")) && is_there(format!("r{turn}")), "turn {turn}");
+    }
 }

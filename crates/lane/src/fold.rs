@@ -292,21 +292,6 @@ impl Broker {
         self.tick(now, step);
     }
 
-    /// The facts that make this broker: each virtual host with its policies, so that queues come as they are, then each queue,
-    /// without its messages, then exchanges, then bindings; then metadata.
-    #[must_use]
-    pub fn topology_facts(&self) -> Vec<Fact> {
-        let mut facts = Vec::new();
-        for (id, vhost) in self.vhosts.iter() {
-            facts.extend(self.vhosts.fact(id));
-            facts.extend(vhost.policies.facts(id));
-            facts.extend(vhost.queues.values().map(|queue| self.queue_ref(*queue).fact()));
-            facts.extend(vhost.topology.facts(id));
-        }
-        facts.extend(self.metadata.facts());
-        facts
-    }
-
     /// The fact that stores one message as a recovery must find it. A lease that ends with its consumer is none.
     #[must_use]
     pub fn stored_fact(&self, queue: QueueId, seq: Seq) -> Option<Fact> {

@@ -46,6 +46,7 @@ mod record;
 mod refusal;
 mod remains;
 mod remote;
+mod restate;
 mod roster;
 mod run;
 mod sessions;
@@ -100,6 +101,7 @@ pub use record::{
 };
 pub use refusal::Refusal;
 pub use remote::RemoteQueue;
+pub use restate::TopologyCursor;
 pub use roster::{Terms, Want};
 pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView, SpillBounds};
 pub use settings::{

@@ -144,13 +144,10 @@ impl Metadata {
         from.take_while(move |(key, _)| key.starts_with(room))
     }
 
-    /// The facts that make all of it, by key.
-    pub(crate) fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
-        let fact = |(key, value): (&Arc<str>, _)| Fact::MetadataStored {
-            key: Arc::clone(key),
-            value: Arc::clone(value),
-        };
-        self.values.iter().map(fact)
+    /// Values by key, those after this one.
+    pub(crate) fn after(&self, key: Option<&str>) -> impl Iterator<Item = (&Arc<str>, &Arc<[u8]>)> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        self.values.range::<str, _>((from, Bound::Unbounded))
     }
 }
 

@@ -166,6 +166,11 @@ impl Vhosts {
         self.all.iter().map(|(id, vhost)| (*id, vhost))
     }
 
+    /// The first one from a number on.
+    pub(crate) fn first_from(&self, id: VhostId) -> Option<(VhostId, &Vhost)> {
+        self.all.range(id..).next().map(|(id, vhost)| (*id, vhost))
+    }
+
     /// The queues of all, by virtual host and name.
     pub(crate) fn queues(&self) -> impl Iterator<Item = QueueId> {
         self.all.values().flat_map(|vhost| vhost.queues.values().copied())

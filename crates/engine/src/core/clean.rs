@@ -63,8 +63,13 @@ impl Cleaning {
 }
 
 impl<T> Core<T> {
-    /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it.
+    /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it. While definitions
+    /// are written again nothing is given back, so the journal stays long, and all of it would be carried in vain: it waits.
     pub(super) fn clean_some(&mut self) {
+        if self.house.restating.is_some() {
+            self.house.cleaning.cleaned_at = self.writer.tail();
+            return;
+        }
         let appended = self.writer.tail().0 - self.house.cleaning.cleaned_at.0;
         self.clean(SMALL_BITE, 1);
         for _ in 0..appended / BYTES_PER_BITE {

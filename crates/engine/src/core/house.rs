@@ -9,12 +9,13 @@
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
-use overtake_lane::{Fact, MetadataSize, PoliciesSize};
-use overtake_store::record::{self, SETTLE_LEN_MAX};
+use overtake_lane::{MetadataSize, PoliciesSize};
+use overtake_store::record::SETTLE_LEN_MAX;
 use overtake_store::{FileReady, Lsn, Writer};
 
 use super::Core;
 use super::clean::{Cleaning, RUNS_AT_ONCE};
+use super::restate::Restating;
 use super::room::{Awaited, Cost};
 use crate::watermarks::DiskHealth;
 
@@ -23,7 +24,7 @@ pub(super) const CHANGE_LEN_MAX: usize = 64;
 /// Bytes beside its content that a message takes in the journal, about.
 pub(super) const MESSAGE_COST: u64 = 128;
 /// Bytes that a queue's definition takes in the journal, about; metadata counts for as many as its bytes come to.
-const QUEUE_COST: u64 = 1_024;
+pub(super) const QUEUE_COST: u64 = 1_024;
 /// Bytes of one record that say of a queue, or of a virtual host, that it is deleted, at most.
 const DELETION_LEN_MAX: u64 = 6;
 /// What stands in a record of metadata beside its key and value, or of a policy beside what it says, bytes, at most.
@@ -52,6 +53,8 @@ pub(super) struct House {
     /// Leases are held.
     held: bool,
     pub(super) cleaning: Cleaning,
+    /// All definitions are being written again.
+    pub(super) restating: Option<Restating>,
     /// Messages that were carried to the tail.
     pub(super) carried: u64,
 }
@@ -68,6 +71,7 @@ impl House {
             awaited: None,
             held: false,
             cleaning: Cleaning::new(tail),
+            restating: None,
             carried: 0,
         }
     }
@@ -82,6 +86,7 @@ impl<T> Core<T> {
             + removal_cost(self.broker.metadata_size())
             + policies_removal_cost(self.broker.policies_size())
             + self.vhosts_cost()
+            + self.restating_due()
     }
 
     /// Bytes that deleting all virtual hosts takes that can be deleted.
@@ -99,7 +104,9 @@ impl<T> Core<T> {
     /// The same while nothing can be given back before that is done, else 0: then it was done, and what it cost comes back.
     pub(super) fn metadata_due(&self) -> u64 {
         let oldest = self.chunk_of(self.writer.oldest_lsn());
-        if self.house.topology_chunk <= oldest + 1 { self.metadata_cost() } else { 0 }
+        // While it is being done the reserve has it.
+        let is_due = self.house.topology_chunk <= oldest + 1 && self.restating_due() == 0;
+        if is_due { self.metadata_cost() } else { 0 }
     }
 
     /// Bytes between refusing publishes and holding leases.
@@ -217,9 +224,7 @@ impl<T> Core<T> {
         }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
         let needed = self.kept_for_missing().map_or(needed, |chunk| needed.min(chunk));
-        if self.house.topology_chunk < needed && (self.is_long() || self.topology_is_small()) {
-            self.rewrite_topology();
-        }
+        self.restate_some(needed);
         let keep_from = needed.min(self.house.topology_chunk);
         let is_released = self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes));
         self.forget_missing();
@@ -247,7 +252,7 @@ impl<T> Core<T> {
         self.house.carried
     }
 
-    fn live_bytes(&self) -> u64 {
+    pub(super) fn live_bytes(&self) -> u64 {
         let queues = self.broker.topology_len() as u64;
         let messages = self.contents.messages();
         self.contents.cost()
@@ -261,31 +266,6 @@ impl<T> Core<T> {
     pub(super) fn is_long(&self) -> bool {
         let (live, file) = (self.live_bytes(), self.options.segment_bytes);
         self.journal_bytes() > if self.is_at_end() { live + live / 4 + file } else { 2 * live + 2 * file }
-    }
-
-    /// Whether writing all definitions again costs next to nothing beside a journal file.
-    fn topology_is_small(&self) -> bool {
-        self.broker.topology_len() as u64 * QUEUE_COST < self.options.segment_bytes / 64
-    }
-
-    /// Says once more at the tail what queues, exchanges and metadata there are, so that the journal may begin after it was said first.
-    /// Messages that stand before it are folded without knowing their queue's name, and are told it there.
-    fn rewrite_topology(&mut self) {
-        let facts = self.broker.topology_facts();
-        let mut bytes = std::mem::take(&mut self.scratch);
-        let mut cost_of = |fact: &Fact| {
-            bytes.clear();
-            record::encode(fact, record::Content::None, &mut bytes);
-            Writer::cost(bytes.len())
-        };
-        let cost: u64 = facts.iter().map(&mut cost_of).sum();
-        self.scratch = bytes;
-        // What publishes leave free may go into this: else a full disk would not become empty by consuming.
-        if self.is_behind() || self.room() < self.reserve() + cost {
-            return;
-        }
-        self.house.topology_chunk = self.chunk();
-        self.record(&facts, false);
     }
 }
 

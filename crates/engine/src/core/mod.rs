@@ -19,6 +19,7 @@ mod publish;
 mod recover;
 mod renew;
 mod request;
+mod restate;
 mod rewrite;
 mod room;
 mod routes;

@@ -124,7 +124,8 @@ impl BrokerThread {
                 return None;
             }
             let goes_on = self.core.is_scanning() && !self.is_starved();
-            if goes_on || self.core.has_more_to_put_back() || self.core.is_clearing() {
+            let has_more = self.core.has_more_to_put_back() || self.core.has_more_to_restate();
+            if goes_on || has_more || self.core.is_clearing() {
                 return asks.try_recv().ok();
             }
         }

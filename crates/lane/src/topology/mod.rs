@@ -13,6 +13,7 @@ mod trie;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 pub use binding::{ARGUMENTS_LEN_MAX, Binding, Destination, HeadersMatch};
@@ -115,16 +116,32 @@ impl Topology {
         self.exchanges.len() == PREDECLARED.len() && self.into.is_empty()
     }
 
-    /// The facts that make it: exchanges, then bindings.
-    pub(crate) fn facts(&self, vhost: VhostId) -> impl Iterator<Item = Fact> {
-        let made = self.exchanges.iter().filter(|(name, _)| !is_reserved(name));
-        let stored = made.map(move |(name, exchange)| Fact::ExchangeStored {
+    /// The facts that make the exchanges after this name, at most so many; and the last of them, where there may be more.
+    pub(crate) fn exchange_facts(
+        &self,
+        vhost: VhostId,
+        after: Option<&str>,
+        most: usize,
+    ) -> (Vec<Fact>, Option<Arc<str>>) {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let there = self.exchanges.range::<str, _>((from, Bound::Unbounded));
+        let made = there.filter(|(name, _)| !is_reserved(name)).take(most);
+        let made: Vec<_> = made.collect();
+        let last = made.last().filter(|_| made.len() == most).map(|(name, _)| Arc::clone(name));
+        let stored = made.into_iter().map(|(name, exchange)| Fact::ExchangeStored {
             vhost,
             name: Arc::clone(name),
             settings: Box::new(exchange.settings.clone()),
         });
-        let bindings = self.exchanges.values().flat_map(Exchange::bindings);
-        stored.chain(bindings.map(move |binding| Fact::Bound { vhost, binding: Box::new(binding.clone()) }))
+        (stored.collect(), last)
+    }
+
+    /// All bindings by exchange, those after this one.
+    pub(crate) fn bindings_after(&self, last: Option<&Binding>) -> impl Iterator<Item = &Arc<Binding>> {
+        let from = last.map_or(Bound::Unbounded, |last| Bound::Included(&*last.exchange));
+        let there = self.exchanges.range::<str, _>((from, Bound::Unbounded));
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        there.flat_map(move |(_, exchange)| exchange.shared().range::<Binding, _>((after, Bound::Unbounded)))
     }
 
     // ---- exchanges ----
