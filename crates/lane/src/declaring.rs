@@ -177,6 +177,13 @@ impl Broker {
 
     /// As [`Broker::end_queue`], but nothing is said of its bindings.
     pub(crate) fn drop_queue(&mut self, id: QueueId, step: &mut Step) -> Vec<QueueId> {
+        let (queue, shared) = self.unseat_queue(id, step);
+        self.remains.add(queue.into_heap(step));
+        shared
+    }
+
+    /// A queue is gone, and those who took from it take no more. Answers all that is left of it, and the queues that it shared windows with.
+    pub(crate) fn unseat_queue(&mut self, id: QueueId, step: &mut Step) -> (Box<Queue>, Vec<QueueId>) {
         let queue = self.forget_queue(id);
         self.sessions.forget_queue(queue.owner, id);
         for consumer in queue.roster.ids() {
@@ -185,9 +192,8 @@ impl Broker {
             // A pull is cancelled, too: it did not end, its queue did.
             step.effects.extend(queue.roster.farewell(consumer).map(|_| Effect::Cancelled { consumer }));
         }
-        self.remains.add(queue.into_heap(step));
         step.facts.push(Fact::QueueDeleted { queue: id });
-        self.forget_shares(id)
+        (queue, self.forget_shares(id))
     }
 
     /// Says whose a queue is, which is one session's own or nobody's.

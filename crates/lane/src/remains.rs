@@ -16,10 +16,21 @@ use crate::groups::Groups;
 use crate::ids::Seq;
 use crate::index::SeqIndex;
 use crate::message::Message;
+use crate::queue::Queue;
+use crate::vhosts::Vhost;
 
-/// What is left of queues, the first to be cleared first.
+/// To free an empty queue takes as long as so many messages.
+const QUEUE_PIECES: usize = 8;
+
+/// What is left of queues and virtual hosts, the first to be cleared first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Remains(VecDeque<Heap>);
+pub(crate) struct Remains {
+    heaps: VecDeque<Heap>,
+    /// Queues of deleted virtual hosts. Each is a heap in its turn.
+    queues: VecDeque<Box<Queue>>,
+    /// Names, exchanges and bindings of virtual hosts that were deleted.
+    vhosts: VecDeque<Vhost>,
+}
 
 /// What is left of one queue: messages, and what found them that is too large to be freed at once.
 #[derive(Clone, Debug, Default)]
@@ -34,12 +45,56 @@ pub(crate) struct Heap {
 impl Remains {
     pub(crate) fn add(&mut self, heap: Heap) {
         if !heap.is_clear() {
-            self.0.push_back(heap);
+            self.heaps.push_back(heap);
         }
     }
 
+    /// As [`Remains::add`], of a whole queue: what is left of it is looked for when its turn comes. But what is in segments is given up at once,
+    /// since it counts no more.
+    pub(crate) fn add_queue(&mut self, queue: Box<Queue>, step: &mut Step) {
+        if queue.has_runs() {
+            self.add(queue.into_heap(step));
+        } else {
+            self.queues.push_back(queue);
+        }
+    }
+
+    pub(crate) fn add_vhost(&mut self, vhost: Vhost) {
+        self.vhosts.push_back(vhost);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.heaps.is_empty() && self.queues.is_empty() && self.vhosts.is_empty()
+    }
+
     fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.0.iter().flat_map(|heap| heap.entries.iter())
+        let of_heaps = self.heaps.iter().flat_map(|heap| heap.entries.iter());
+        // There are no contents here of what is kept elsewhere.
+        let whole = self.queues.iter().filter(|queue| !queue.is_remote());
+        of_heaps.chain(whole.flat_map(|queue| queue.entries.iter()))
+    }
+
+    /// Frees some of it, one piece for each unit of `left`.
+    fn clear(&mut self, left: &mut usize, step: &mut Step) {
+        while *left > 0 {
+            if let Some(heap) = self.heaps.front_mut() {
+                heap.clear(left, step);
+                if heap.is_clear() {
+                    self.heaps.pop_front();
+                }
+            } else if let Some(queue) = self.queues.pop_front() {
+                *left = left.saturating_sub(QUEUE_PIECES);
+                self.add(queue.into_heap(step));
+            } else if let Some(vhost) = self.vhosts.front_mut() {
+                if vhost.pop() {
+                    *left -= 1;
+                } else {
+                    self.vhosts.pop_front();
+                }
+            } else {
+                return;
+            }
+        }
     }
 }
 
@@ -85,21 +140,13 @@ impl Broker {
     /// Whether something is left in memory of messages that are gone: then [`Broker::clear_remains`] has more to do.
     #[must_use]
     pub fn has_remains(&self) -> bool {
-        !self.remains.0.is_empty()
+        !self.remains.is_empty()
     }
 
     /// Frees what is left in memory of messages that are gone all at once: up to so many messages, or as much besides. Their
     /// contents are released.
     pub fn clear_remains(&mut self, most: usize, step: &mut Step) {
-        let mut left = most;
-        while left > 0
-            && let Some(heap) = self.remains.0.front_mut()
-        {
-            heap.clear(&mut left, step);
-            if heap.is_clear() {
-                self.remains.0.pop_front();
-            }
-        }
+        self.remains.clear(&mut { most }, step);
     }
 
     /// The messages that are gone and of which the content is not released yet.

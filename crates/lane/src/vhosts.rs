@@ -117,6 +117,11 @@ impl Vhost {
         Fact::VhostStored { vhost, name: Arc::clone(&self.name), settings }
     }
 
+    /// Frees a piece of one that is gone: a name, what leads to one queue, or an exchange. False: nothing is left.
+    pub(crate) fn pop(&mut self) -> bool {
+        self.queues.pop_first().is_some() || self.topology.pop()
+    }
+
     /// Whether nothing was ever put into it, or nothing is left.
     fn is_empty(&self) -> bool {
         self.queues.is_empty() && self.topology.is_as_predeclared() && self.policies.is_empty()
@@ -325,12 +330,15 @@ impl Broker {
             return Err(Refusal::VhostReserved);
         }
         step.facts.push(Fact::VhostDeleted { vhost: id });
-        let queues: Vec<QueueId> = self.vhosts.get(id)?.queues.values().copied().collect();
+        // First: so none of its names and bindings is taken away for itself.
+        let gone = self.vhosts.remove(id).expect("it was just there");
         let mut shared = Vec::new();
-        for queue in queues {
-            shared.extend(self.drop_queue(queue, step));
+        for queue in gone.queues.values() {
+            let (queue, turns) = self.unseat_queue(*queue, step);
+            shared.extend(turns);
+            self.remains.add_queue(queue, step);
         }
-        self.vhosts.remove(id);
+        self.remains.add_vhost(gone);
         self.forget_producers(id, step);
         self.dispatch_all(shared.into_iter(), step);
         Ok(Reply::Done)

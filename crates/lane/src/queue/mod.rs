@@ -237,6 +237,11 @@ impl Queue {
         may_expire.then(|| self.used.after(self.settings.expires_ms))
     }
 
+    /// Whether something of it is, or was, in segments.
+    pub(crate) fn has_runs(&self) -> bool {
+        !(self.runs.is_empty() && self.quarantined.is_empty() && self.lost.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.len() == 0 && self.runs.is_empty() && self.quarantined.is_empty()
     }

@@ -278,6 +278,11 @@ impl Topology {
         bindings.iter().map(|binding| Arc::clone(&binding.exchange)).collect()
     }
 
+    /// Frees a piece of one that is gone: what leads to one queue, or an exchange. False: nothing is left.
+    pub(crate) fn pop(&mut self) -> bool {
+        self.into.pop_first().is_some() || self.exchanges.pop_first().is_some()
+    }
+
     fn leads_no_more(&mut self, binding: &Binding) {
         let Some(into) = self.into.get_mut(&binding.to) else { return };
         into.remove(binding);

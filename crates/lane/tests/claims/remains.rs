@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use overtake_lane::{
-    Address, Broker, BrowseOrder, Command, Consume, ConsumerId, Effect, Fact, Given, LaneChoice, LastValue,
-    LeaseTerm, MessageView, Options, Order, Outcome, Place, Publish, Pull, RateLimit, Receipt, Seq, Settings,
-    Status, Step, Time, VhostId, Which,
+    Address, Asker, Binding, Broker, BrowseOrder, Command, Consume, ConsumerId, Destination, Effect, Fact,
+    Given, LaneChoice, LastValue, LeaseTerm, MessageView, Options, Order, Outcome, Place, Publish, Pull,
+    RateLimit, Receipt, Seq, Settings, Status, Step, Time, VhostId, Which,
 };
 
 use crate::watch::browse;
@@ -170,6 +171,48 @@ fn a_recovery_leaves_nothing_to_be_cleared() {
     }
     assert_eq!(released(&step).len(), 50);
     assert!(!again.has_remains());
+}
+
+#[test]
+fn a_deleted_virtual_host_is_gone_at_once_and_its_queues_are_freed_a_few_at_a_time() {
+    const QUEUES: u64 = 50;
+    for most in [1, 100, usize::MAX] {
+        let mut stage = Stage::new(Settings::default());
+        stage.ask(Command::DeclareVhost { name: "v".into(), settings: Box::default() });
+        let asker = Asker::in_vhost(stage.broker.vhost("v").expect("it is there").vhost);
+        let by = |command| Command::By { asker, command: Box::new(command) };
+        for queue in 0..QUEUES {
+            let name: Arc<str> = format!("q{queue}").into();
+            stage.ask(by(Command::declare(Arc::clone(&name), Box::default())));
+            let to = Destination::Queue(Arc::clone(&name));
+            stage.ask(by(Command::Bind(Box::new(Binding::new("amq.topic", to, "a.*")))));
+            for place in [2 * queue, 2 * queue + 1] {
+                stage.ask(by(Command::Publish(Publish {
+                    to: Address::Queue(Arc::clone(&name)),
+                    priority: Given::Number(1),
+                    id: None,
+                    origin: None,
+                    key: None,
+                    ttl_ms: None,
+                    base_ttl_ms: None,
+                    delay_ms: 0,
+                    bytes: 10,
+                    place: Place(place),
+                })));
+            }
+        }
+        let step = stage.ask(Command::DeleteVhost { name: "v".into() });
+        assert!(matches!(step.facts[0], Fact::VhostDeleted { .. }));
+        assert_eq!(step.facts.len() as u64, 1 + QUEUES, "it is said of each queue, and of no binding");
+        assert!(released(&step).is_empty(), "none in the step of the command");
+        assert_eq!((stage.broker.queue_count(), stage.broker.remains().count() as u64), (1, 2 * QUEUES));
+        let given = stage.clear(most);
+        assert!(given.iter().all(|places| places.len() <= most), "at most {most}");
+        let mut given: Vec<u64> = given.into_iter().flatten().collect();
+        given.sort_unstable();
+        assert!(given.into_iter().eq(0..2 * QUEUES), "each once");
+        assert_eq!(stage.broker.topology(VhostId::DEFAULT).expect("`/`").exchanges().count(), 6);
+    }
 }
 
 // ---- purges ----
