@@ -301,7 +301,7 @@ impl Broker {
         for (id, dying) in &mut due {
             self.end_all(*id, std::mem::take(dying), step);
         }
-        self.dispatch_all(due.into_iter().map(|(id, _)| id).chain(shared), step);
+        self.dispatch_all(due.into_keys().chain(shared), step);
     }
 
     /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
