@@ -40,6 +40,8 @@ const FANOUT: &str = "to-all";
 const DEEP: &str = "deep";
 const DEEP_MESSAGES: usize = 3_000_000;
 const BODY_LEN: usize = 100;
+/// By so much the journal is shorter once a file of it was given back.
+const GIVEN_BACK: u64 = 32 << 20;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Something that is asked of the engine, which has so many queues in each virtual host.
@@ -131,17 +133,26 @@ fn beside(engine: &Arc<LocalEngine>, work: Work) -> (Duration, Others) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         let working = threads.spawn(|| {
+            // Also where it panics: else nobody would hear of it.
+            let _over = Over(&is_over);
             let start = Instant::now();
             runtime().block_on(work);
-            let took = start.elapsed();
-            is_over.store(true, Ordering::Relaxed);
-            took
+            start.elapsed()
         });
         let leasing = threads.spawn(|| runtime().block_on(lease_until(engine, &is_over)));
         let publishes = runtime().block_on(publish_until(engine, &is_over));
         let leases = leasing.join().expect("no panic");
         (working.join().expect("no panic"), Others { publishes, leases })
     })
+}
+
+/// Says when it is dropped that the work is over.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 async fn publish_until(engine: &LocalEngine, is_over: &AtomicBool) -> Spread {
@@ -362,15 +373,15 @@ async fn delete_vhost(engine: Arc<LocalEngine>) {
 /// Publishes and purges until the journal has given files back, for which it writes all definitions again.
 async fn churn(engine: Arc<LocalEngine>) {
     let large = || NewMessage {
-        content: Content { body: vec![b'x'; 1 << 20].into(), ..Content::default() },
+        content: Content { body: vec![b'x'; 16 << 10].into(), ..Content::default() },
         ..message("churn", 1)
     };
     let mut longest = 0;
-    for _ in 0..1_000 {
-        engine.publish((0..4).map(|_| large()).collect()).await.map(drop).expect("there is room");
+    for _ in 0..4_000 {
+        engine.publish((0..16).map(|_| large()).collect()).await.map(drop).expect("there is room");
         engine.purge("churn", None).await.expect("it is there");
         let bytes = engine.health().journal_bytes;
-        if bytes < longest / 2 {
+        if bytes + GIVEN_BACK < longest {
             return;
         }
         longest = bytes.max(longest);
