@@ -68,8 +68,10 @@ impl Broker {
         queue.used = now;
         let is_given = !held && queue.get(now, get, &mut self.leases, step);
         let ready = is_given.then(|| queue.ready());
-        // What was over when its turn came.
-        self.stirred.push(id);
+        if !queue.dying.is_empty() {
+            // What was over when its turn came.
+            self.stirred.push(id);
+        }
         if is_given && !get.no_ack {
             self.admit_consumer(get.consumer, id)?;
         }
