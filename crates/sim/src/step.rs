@@ -493,7 +493,9 @@ impl World {
         }
         let (shortest, bites) = life.long.expect("it was long before");
         life.long = Some((shortest, bites + 1));
-        if bites < BITES_MAX + runs { Ok(()) } else { length }
+        // Definitions are written again a few in each turn, and nothing is given back before all of them are.
+        let definitions = life.core.broker().topology_facts().len() as u64;
+        if bites < BITES_MAX + runs + definitions { Ok(()) } else { length }
     }
 
     /// What came of a step goes out: at once, or when the log is durable up to `tail`.

@@ -10,6 +10,9 @@ use crate::world::{Event, World};
 /// Longer than the budgets of days make the last message wait, µs.
 const PATIENCE_US: u64 = 2_000 * 86_400_000_000;
 
+/// Commits that take as long as a timeout within which nobody can be sure to settle.
+const HOPELESS: u64 = 3;
+
 impl World {
     /// Everything that waits for an endpoint arrives; then the endpoint stops, and nothing is left in its hand.
     pub(crate) fn forward_all(&mut self) -> Checked {
@@ -88,7 +91,12 @@ impl World {
         if !running.heard.is_empty() || running.open.values().any(is_open) {
             return Some(format!("{} waits for {:?}", one.queue, running.open));
         }
-        let (_, seen) = self.audit.named(VhostId::DEFAULT, &one.queue)?;
+        let (queue, seen) = self.audit.named(VhostId::DEFAULT, &one.queue)?;
+        // What is taken back before a batch with its lease is on the disk arrives nowhere, however often it is leased.
+        let timeout_ms = self.book.settings.get(&queue).map_or(0, |settings| settings.consumer_timeout_ms);
+        if timeout_ms > 0 && timeout_ms * 1_000 <= HOPELESS * self.plan.commit_us {
+            return None;
+        }
         // What somebody else took for ever, and may hold back others: only an administrator can end that.
         let is_taken = |message: &Message| matches!(message.state, State::Leased { deadline, .. } if deadline == Time::NEVER);
         if seen.messages.iter().any(is_taken) {
