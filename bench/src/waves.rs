@@ -1,4 +1,4 @@
-//! What happens to many messages at once: how long publishes to another queue take meanwhile, beside publishes while nothing happens.
+//! Many messages expire, come due or are evicted at once: how long publishes to another queue take meanwhile, beside publishes while nothing happens.
 
 use std::time::{Duration, Instant};
 
@@ -28,11 +28,11 @@ const STORM_BEGINS: usize = 4;
 /// Until the wave begins, longer than it takes to publish it.
 const WAVE_MS: u64 = 30_000;
 
-/// What is to come over a queue.
+/// Something that comes over all messages of a queue.
 struct Wave {
     what: &'static str,
     settings: fn() -> Settings,
-    /// What it is told of each message, `u64` ms before the wave begins.
+    /// Makes a message one of the wave, which begins in so many ms.
     message: fn(NewMessage, u64) -> NewMessage,
     /// The policy that begins it, where it does not begin by itself.
     policy: Option<fn() -> Policy>,
@@ -190,7 +190,7 @@ async fn rush(wave: &Wave, messages: usize) -> Vec<Row> {
         Some(policy) => {
             let set = engine.set_policy(PolicyKind::User, "p", policy());
             tokio::spawn(async move { set.await.expect("the policy is set") });
-            // So that it is asked for before the first publish.
+            // The policy is asked for before the first publish.
             tokio::task::yield_now().await;
         }
     }

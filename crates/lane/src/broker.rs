@@ -1,5 +1,5 @@
 //! The broker: virtual hosts with their queues and exchanges, consumers by id. Only [`Broker::apply`], [`Broker::tick`] and [`Broker::fold`]
-//! change it; none fails half-way, and none says "later".
+//! change it; none fails half-way. A command is done when it is answered; messages of which nobody asked for each go on a few at a time (`ticking`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::consuming::Seat;
 use crate::deaths::DeathReason;
 use crate::entries::Slot;
 use crate::history::End;
-use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Seq, Time, VhostId};
+use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, VhostId};
 use crate::letters::{Letters, NoLetters};
 use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
@@ -78,7 +78,7 @@ pub struct Broker {
     /// Queues in which something happens by itself, by when.
     pub(crate) schedule: BTreeSet<(Time, QueueId)>,
     /// Those in which something has come due, in turn.
-    in_line: VecDeque<QueueId>,
+    pub(crate) in_line: VecDeque<QueueId>,
     pub(crate) leases: LeaseId,
     pub(crate) held: bool,
     pub(crate) work_notes: WorkNotes,
@@ -88,7 +88,7 @@ pub struct Broker {
     /// Queues into which dead letters came in this step.
     pub(crate) stirred: Vec<QueueId>,
     /// As [`Broker::is_late`] says.
-    is_late: bool,
+    pub(crate) is_late: bool,
 }
 
 impl Broker {
@@ -225,89 +225,6 @@ impl Broker {
             Command::Purge { queue, status, expect } => self.purge(&queue, status, expect, step),
             Command::Replay { queue, which, promote } => self.replay(&queue, &which, promote.as_ref(), step),
         }
-    }
-
-    /// Lets time pass: leases end, delayed messages come due, messages expire, pulls give up, and queues come within their limits. Does at
-    /// most [`Options::step_max`] of it: then it is [late](Broker::is_late), and has more to do at once.
-    pub fn tick(&mut self, now: Time, step: &mut Step) {
-        self.now = self.now.max(now);
-        step.room = self.room();
-        while step.room > 0 && self.is_due() {
-            self.advance(step);
-        }
-        self.is_late = self.is_due();
-    }
-
-    /// Lets time pass, unless it is late with that: then the next [`Broker::tick`] goes on, and nobody who asks for something pays for it.
-    /// What is over is leased to nobody all the same.
-    pub(crate) fn keep_up(&mut self, now: Time, step: &mut Step) {
-        self.now = self.now.max(now);
-        if !self.is_late {
-            self.tick(now, step);
-        }
-    }
-
-    /// Whether more has come due than the last [`Broker::tick`] did.
-    #[must_use]
-    pub fn is_late(&self) -> bool {
-        self.is_late
-    }
-
-    fn is_due(&self) -> bool {
-        self.next_deadline().is_some_and(|when| when <= self.now)
-    }
-
-    /// Messages that a step may end or move without being asked for each.
-    pub(crate) fn room(&self) -> usize {
-        if self.options.step_max == 0 { usize::MAX } else { self.options.step_max }
-    }
-
-    /// Time passes in every queue that is due before anything moves or is leased, so that a dead letter of one finds in
-    /// another nothing that is over. A queue in which more has come due than half of what the step has room for goes on after the others.
-    fn advance(&mut self, step: &mut Step) {
-        let now = self.now;
-        let mut due: BTreeMap<QueueId, Vec<(Seq, End)>> = BTreeMap::new();
-        for _ in 0..step.room {
-            let Some(&(when, id)) = self.schedule.first().filter(|(when, _)| *when <= now) else { break };
-            self.schedule.remove(&(when, id));
-            let queue = self.queues.get_mut(&id).expect("what is scheduled is there");
-            (queue.scheduled, queue.is_in_line) = (None, true);
-            self.in_line.push_back(id);
-        }
-        while step.room > 0
-            && let Some(id) = self.in_line.pop_front()
-        {
-            // It may be gone by now.
-            let Some(queue) = self.queues.get_mut(&id) else { continue };
-            let left = step.room / 2;
-            step.room -= left;
-            // By queue, and not by when: for a run that is only a bound, and nothing may depend on what is in memory.
-            due.entry(id).or_default().extend(queue.advance(now, &self.seats, &mut self.work_notes, step));
-            step.room += left;
-            queue.is_in_line = queue.is_late(now);
-            if queue.is_in_line {
-                self.in_line.push_back(id);
-            }
-        }
-        let mut shared = Vec::new();
-        // Before anything moves: nothing dies in a queue that is gone, or moves into it.
-        due.retain(|id, _| {
-            let is_over = self.queue_ref(*id).expires().is_some_and(|when| when <= now);
-            if is_over {
-                shared.extend(self.end_queue(*id, step));
-            }
-            !is_over
-        });
-        for (id, dying) in &mut due {
-            self.end_all(*id, std::mem::take(dying), step);
-        }
-        self.dispatch_all(due.into_keys().chain(shared), step);
-    }
-
-    /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Time> {
-        if self.in_line.is_empty() { self.schedule.first().map(|(when, _)| *when) } else { Some(self.now) }
     }
 
     /// Stops giving leases, or starts again: for a store that has room for acknowledgements and nothing else.

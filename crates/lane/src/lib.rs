@@ -53,6 +53,7 @@ mod sessions;
 mod settings;
 mod spilling;
 mod stats;
+mod ticking;
 mod topology;
 mod units;
 mod vhosts;
