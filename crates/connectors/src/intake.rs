@@ -6,6 +6,8 @@
 //!      └── lost ───┴───────────┴────────────────────────────────┘
 //! ```
 //!
+//! A connection is closed, not dropped, when the source is paused or ends: so the other system has seen every acknowledgement.
+//!
 //! What came in and was not settled comes again, with the same id: so a crash between the two makes no second message while the first one is
 //! pending.
 
@@ -23,6 +25,8 @@ use crate::source::Source;
 
 /// Connecting is given up after so long.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+/// The end of a connection is waited for so long.
+const CLOSE: Duration = Duration::from_secs(2);
 /// How long it waits after so many failures in a row.
 const PAUSES: Backoff = Backoff { initial_ms: 200, multiplier: 2, max_ms: 10_000 };
 
@@ -115,12 +119,25 @@ impl Intake {
             None => return Ok(false),
         };
         let before = self.view.taken;
+        let ended = self.receive_all(control, &mut *inlet).await;
+        // Whoever waits for the end of it waits for this, too; a server that does not answer is not waited for long.
+        if tokio::time::timeout(CLOSE, inlet.close()).await.is_err() {
+            tracing::debug!(
+                source = &*self.site.place.name,
+                "its connection was not closed within {CLOSE:?}"
+            );
+        }
+        ended.map(|()| self.view.taken > before)
+    }
+
+    /// Takes in what the connection brings until it fails, the source is paused, or nobody controls it any more.
+    async fn receive_all(&mut self, control: &mut Controlled, inlet: &mut dyn Inlet) -> Result<(), Ended> {
         while !self.is_paused {
             self.view.state = IntakeState::Running;
             let max = self.source.batch as usize;
             let received = self.until(control, inlet.receive(max)).await?;
             let done = match received {
-                Some(Ok(incoming)) => self.take_in(control, &mut *inlet, incoming).await?,
+                Some(Ok(incoming)) => self.take_in(control, inlet, incoming).await?,
                 Some(Err(error)) => Err(error),
                 // Somebody said something; what is on its way is not lost by that.
                 None => Ok(()),
@@ -130,7 +147,7 @@ impl Intake {
                 break;
             }
         }
-        Ok(self.view.taken > before)
+        Ok(())
     }
 
     fn failed(&mut self, error: &LinkError) -> bool {

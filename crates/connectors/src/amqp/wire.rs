@@ -138,6 +138,16 @@ impl Wire {
         Ok(())
     }
 
+    /// Asks the server to end the connection, and waits until it has: then it has done all that was said before.
+    pub(crate) async fn close(&mut self, why: &str) {
+        self.client.close(self.clock.now(), why);
+        while !self.client.is_over() {
+            // What else comes is nobody's any more.
+            self.turn().await;
+            self.events.clear();
+        }
+    }
+
     fn has_output(&mut self) -> bool {
         !self.is_flushed || self.written < self.output.len() || !self.client.output().is_empty()
     }

@@ -191,6 +191,10 @@ impl Inlet for AmqpInlet {
             self.wire.flush().await
         })
     }
+
+    fn close(&mut self) -> Work<'_, ()> {
+        Box::pin(self.wire.close("the source ends"))
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) trait Origin: Send + Sync {
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>>;
 }
 
-/// A connection that receives. Dropping it closes it; what was received and not settled comes again, there or at somebody else's.
+/// A connection that receives. What was received and not settled when it is dropped comes again, there or at somebody else's.
 pub(crate) trait Inlet: Send {
     /// Waits for messages, and hands over at most so many, in the order in which they came. Nothing is lost when the wait is given up.
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>>;
@@ -33,6 +33,12 @@ pub(crate) trait Inlet: Send {
 
     /// What became of all that was handed over last, in its order: it is never asked for more before that.
     fn settle(&mut self, fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>>;
+
+    /// Ends the connection with the other side's consent, so that it has done all that was said before: a server may throw away an
+    /// acknowledgement that it has received when its connection is only dropped. Where each settlement has an answer there is nothing to do.
+    fn close(&mut self) -> Work<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What became of a message that came in.

@@ -72,6 +72,11 @@ impl Inlet for One {
         self.log.says("settle");
         Box::pin(async { Ok(()) })
     }
+
+    fn close(&mut self) -> Work<'_, ()> {
+        self.log.says("close");
+        Box::pin(std::future::ready(()))
+    }
 }
 
 struct World {
@@ -143,9 +148,27 @@ async fn a_connection_is_kept_and_nothing_more_is_taken_while_there_is_no_room()
 async fn one_that_is_lost_meanwhile_is_made_anew_and_brings_it_again() {
     let mut world = World::new(Some(LinkError::Lost("gone".to_owned())));
     assert_eq!(world.until("stay").await, "connect · receive · stay");
-    assert_eq!(world.until("stay").await, "connect · receive · stay");
+    assert_eq!(world.until("stay").await, "close · connect · receive · stay");
     world.makes_room().await;
     world.until("settle").await;
+}
+
+#[tokio::test]
+async fn a_connection_is_closed_when_the_source_ends_and_when_it_is_paused() {
+    let mut world = World::new(None);
+    world.makes_room().await;
+    world.until("settle").await;
+    world.control.send(Control::Pause).await.expect("it goes on");
+    assert_eq!(world.until("close").await, "receive · close");
+    world.control.send(Control::Resume).await.expect("it goes on");
+    assert_eq!(world.until("settle").await, "connect · receive · settle");
+    let World { engine: _engine, control, mut log } = world;
+    drop(control);
+    let mut last = "";
+    while let Some(next) = tokio::time::timeout(PATIENCE, log.recv()).await.expect("in time") {
+        last = next;
+    }
+    assert_eq!(last, "close");
 }
 
 /// What is too large for the store only all together is taken in parts, and what is too large alone is refused alone.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use overtake_peer::Socket;
 use rumqttc::v5::mqttbytes::Error;
-use rumqttc::v5::mqttbytes::v5::{Packet, PingReq, check};
+use rumqttc::v5::mqttbytes::v5::{Disconnect, DisconnectReasonCode, Packet, PingReq, check};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
@@ -74,6 +74,18 @@ impl Wire {
             self.went = Instant::now();
         }
         self.socket.flush().await.map_err(|error| self.says(error))
+    }
+
+    /// Says that it ends, and waits until the server has closed the connection: then it has read all that was said before. A socket that is
+    /// dropped while something waits in it to be read takes that from the server.
+    pub(crate) async fn close(&mut self) {
+        let disconnect = Packet::Disconnect(Disconnect::new(DisconnectReasonCode::NormalDisconnection));
+        if self.write(&disconnect).await.is_err() {
+            return;
+        }
+        while matches!(self.socket.read_buf(&mut self.came).await, Ok(1..)) {
+            self.came.clear();
+        }
     }
 
     /// Waits for a packet; pings meanwhile, and does not tell of their answers.

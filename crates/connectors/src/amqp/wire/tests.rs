@@ -24,8 +24,8 @@ impl Clock for RuntimeClock {
     }
 }
 
-/// Lets everybody in, and takes no messages from `blocks_at` on, until the connection is over.
-async fn serve(mut socket: DuplexStream, clock: Arc<RuntimeClock>, blocks_at: Time) {
+/// Lets everybody in, and takes no messages from `blocks_at` on, until the connection is over. Answers whether it was asked to close it.
+async fn serve(mut socket: DuplexStream, clock: Arc<RuntimeClock>, blocks_at: Time) -> bool {
     let options = Options { heartbeat_s: HEARTBEAT_S, ..Options::default() };
     let (mut server, mut input) = (Connection::new(clock.now(), options), BytesMut::new());
     while !server.is_over() {
@@ -50,9 +50,11 @@ async fn serve(mut socket: DuplexStream, clock: Arc<RuntimeClock>, blocks_at: Ti
         match tokio::time::timeout(patience, socket.read_buf(&mut input)).await {
             Err(_) => server.tick(clock.now()),
             Ok(Ok(len)) if len > 0 => server.receive(clock.now(), &mut input),
-            Ok(_) => return,
+            Ok(_) => return server.is_over(),
         }
     }
+    let _ = socket.write_all(server.output()).await;
+    true
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,4 +85,14 @@ async fn what_the_socket_keeps_back_goes_although_nothing_follows() {
     let options = ClientOptions { heartbeat_s: 0, ..ClientOptions::default() };
     let opened = Wire::open(tokio::io::BufWriter::new(here), options, clock).await;
     assert!(opened.is_ok_and(|wire| wire.client.is_open()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn closed_means_that_the_server_has_heard_it() {
+    let (here, there) = duplex(1 << 16);
+    let clock = Arc::new(RuntimeClock(Instant::now()));
+    let server = tokio::spawn(serve(there, Arc::clone(&clock), Time::NEVER));
+    let mut wire = Wire::open(here, ClientOptions::default(), clock).await.expect("open");
+    wire.close("enough").await;
+    assert!(server.await.expect("it ended"), "it was asked");
 }

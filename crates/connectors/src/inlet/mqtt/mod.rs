@@ -171,6 +171,10 @@ impl Inlet for MqttInlet {
             self.wire.flush().await
         })
     }
+
+    fn close(&mut self) -> Work<'_, ()> {
+        Box::pin(self.wire.close())
+    }
 }
 
 impl MqttInlet {
