@@ -300,6 +300,8 @@ pub(crate) struct LaneSchema {
     leased: u64,
     /// Dead letters.
     dead: u64,
+    /// Those of all of these that wait to move to other lanes, since the settings changed what lanes there are.
+    moving: u64,
     /// Bytes of what is ready, delayed and leased.
     bytes: u64,
     /// Bytes of what is ready.

@@ -1,10 +1,13 @@
-//! A set of lanes by rank, the most urgent first: the first one is found in at most four words.
+//! A set of lanes by rank, the most urgent first: the first one is found in at most eight words.
 
 use crate::LANES_MAX;
 
-const WORDS: usize = LANES_MAX / 64;
+/// Ranks are less: a queue has no more lanes, and no more former ones.
+pub(crate) const RANKS_MAX: usize = 2 * LANES_MAX;
 
-/// A set of numbers below [`LANES_MAX`].
+const WORDS: usize = RANKS_MAX / 64;
+
+/// A set of numbers below [`RANKS_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bitmap([u64; WORDS]);
 
@@ -95,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bitmap_is_a_set_of_small_numbers(ops in prop::collection::vec((0..LANES_MAX, any::<bool>()), 0..60), cut in 0..=LANES_MAX) {
+        fn a_bitmap_is_a_set_of_small_numbers(ops in prop::collection::vec((0..RANKS_MAX, any::<bool>()), 0..60), cut in 0..=RANKS_MAX) {
             let (mut bitmap, mut set) = (Bitmap::default(), BTreeSet::new());
             for (at, on) in ops {
                 bitmap.set(at, on);

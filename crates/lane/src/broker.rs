@@ -89,6 +89,8 @@ pub struct Broker {
     pub(crate) stirred: Vec<QueueId>,
     /// As [`Broker::is_late`] says.
     pub(crate) is_late: bool,
+    /// Messages that wait in runs of former lanes are brought into memory.
+    pub(crate) fetches: bool,
 }
 
 impl Broker {
@@ -124,6 +126,7 @@ impl Broker {
             work_notes: WorkNotes::default(),
             stirred: Vec::new(),
             is_late: false,
+            fetches: true,
             totals: Totals::default(),
             remains: Remains::default(),
         }
@@ -346,7 +349,7 @@ impl Broker {
                 }
             }
         }
-        note(queue, self.now, &mut self.schedule, &mut self.totals);
+        note(queue, self.now, self.fetches, &mut self.schedule, &mut self.totals);
         for consumer in gone {
             if let Some(seat) = self.seats.remove(&consumer) {
                 self.sessions.forget_taker(seat.session, consumer);
@@ -379,7 +382,7 @@ impl Broker {
 
     pub(crate) fn reschedule(&mut self, id: QueueId) {
         if let Some(queue) = self.queues.get_mut(&id) {
-            note(queue, self.now, &mut self.schedule, &mut self.totals);
+            note(queue, self.now, self.fetches, &mut self.schedule, &mut self.totals);
         }
     }
 
@@ -521,14 +524,20 @@ impl Totals {
 }
 
 /// Notes what the broker knows of a queue: when to look at it again, and how much of it changes by itself.
-fn note(queue: &mut Queue, at: Time, schedule: &mut BTreeSet<(Time, QueueId)>, totals: &mut Totals) {
+fn note(
+    queue: &mut Queue,
+    at: Time,
+    fetches: bool,
+    schedule: &mut BTreeSet<(Time, QueueId)>,
+    totals: &mut Totals,
+) {
     if std::mem::take(&mut queue.is_active) {
         queue.active_at = at;
     }
     let (outstanding, spilled) = (queue.outstanding(), queue.spilled);
     let now = Totals { outstanding, spilled, history_bytes: queue.history_bytes };
     totals.change(std::mem::replace(&mut queue.noted, now), now);
-    let next = queue.next_deadline().filter(|_| !queue.is_in_line);
+    let next = queue.next_deadline(fetches).filter(|_| !queue.is_in_line);
     if queue.scheduled == next {
         return;
     }

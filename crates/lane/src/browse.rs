@@ -213,13 +213,45 @@ impl Queue {
     /// The queue as it is now.
     pub(crate) fn view(&self, now: Time) -> QueueView {
         let (consumers, waiting) = self.roster.counts();
-        let lanes = self.lanes.iter().enumerate().map(|(rank, lane)| LaneView {
+        let mut lanes: Vec<LaneView> = Vec::new();
+        for (rank, lane) in self.lanes.iter().enumerate() {
+            let view = self.view_lane(now, rank, lane);
+            match lanes.iter_mut().find(|other| lane.is_former && other.lane == lane.name) {
+                Some(same) => same.add(view),
+                None if lane.is_former && lane.is_vacant() => {}
+                None => lanes.push(view),
+            }
+        }
+        QueueView {
+            queue: self.id,
+            vhost: self.vhost,
+            name: self.name.clone(),
+            settings: self.own().clone(),
+            ruled: self.ruled_otherwise(),
+            policy: self.policy.clone(),
+            operator_policy: self.operator_policy.clone(),
+            without_effect: self.without_effect.clone(),
+            identity: self.identity.clone(),
+            owner: self.owner,
+            consumers,
+            waiting,
+            active_at: self.active_at,
+            first_seq: self.first_seq(),
+            next_seq: self.next_seq,
+            quarantined: self.runs.values().chain(self.quarantined.values()).map(Run::quarantined).sum(),
+            lanes,
+        }
+    }
+
+    fn view_lane(&self, now: Time, rank: usize, lane: &Lane) -> LaneView {
+        LaneView {
             lane: lane.name.clone(),
             level: lane.level,
             ready: lane.ready,
             delayed: lane.delayed,
             leased: lane.leased,
             dead: lane.dead,
+            moving: if lane.is_former { lane.standing(None) } else { 0 },
             bytes: lane.bytes,
             ready_bytes: lane.ready_bytes,
             leased_bytes: lane.leased_bytes,
@@ -241,25 +273,6 @@ impl Queue {
             moved: lane.stats.moved,
             dead_lettered: lane.stats.dead_lettered,
             wait: lane.stats.wait(),
-        });
-        QueueView {
-            queue: self.id,
-            vhost: self.vhost,
-            name: self.name.clone(),
-            settings: self.own().clone(),
-            ruled: self.ruled_otherwise(),
-            policy: self.policy.clone(),
-            operator_policy: self.operator_policy.clone(),
-            without_effect: self.without_effect.clone(),
-            identity: self.identity.clone(),
-            owner: self.owner,
-            consumers,
-            waiting,
-            active_at: self.active_at,
-            first_seq: self.first_seq(),
-            next_seq: self.next_seq,
-            quarantined: self.runs.values().chain(self.quarantined.values()).map(Run::quarantined).sum(),
-            lanes: lanes.collect(),
         }
     }
 
@@ -270,9 +283,9 @@ impl Queue {
         here.into_iter().chain(runs).min().unwrap_or(self.next_seq)
     }
 
-    /// Whether each priority has a lane of its own.
+    /// Whether each priority has a lane of its own, in which all of its messages are.
     pub(crate) fn has_lane_per_priority(&self) -> bool {
-        self.settings.order == Order::Priority
+        self.settings.order == Order::Priority && !self.lanes.has_former()
     }
 
     /// Slots by status: by default what is ready and delayed.

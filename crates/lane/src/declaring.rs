@@ -86,6 +86,7 @@ impl Broker {
         queue.check_settings(&ruled)?;
         queue.rule(ruled);
         step.facts.push(queue.fact());
+        queue.move_former(&mut step.room, self.fetches);
         queue.tell_emptied(step);
         self.dispatch(id, step);
         Ok(())

@@ -141,7 +141,7 @@ impl Broker {
                 queue.next_seq = queue.next_seq.max(described.next_seq);
                 let policies = &self.vhosts.get(described.vhost).expect("it was just there").policies;
                 let ruled = policies.rule(&described.name, described.settings);
-                self.queue_mut(id).fold_rule(ruled);
+                self.queue_mut(id).rule(ruled);
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),
@@ -283,7 +283,7 @@ impl Broker {
         for id in ids {
             let queue = self.queue_mut(id);
             queue.used = now;
-            queue.bring_strays();
+            queue.lanes.count_from_here();
             queue.begin(now);
             queue.drop_outdated(step);
             (queue.active_at, queue.is_active) = (now, false);

@@ -40,6 +40,10 @@ pub(crate) struct Lane {
     pub(crate) leased_bytes: u64,
     pub(crate) bytes: u64,
     pub(crate) stats: LaneStats,
+    /// Its queue has other lanes now, and its messages have not all moved into them: nothing comes into it, and nothing of it is leased.
+    pub(crate) is_former: bool,
+    /// Groups do not know of its messages: they came before the settings spoke of keys.
+    pub(crate) is_ungrouped: bool,
     rank: usize,
     fresh: List,
     /// The last sequence that ever was in `fresh`.
@@ -47,8 +51,7 @@ pub(crate) struct Lane {
     /// How often a message with a lesser one came into it.
     refills: u64,
     returned: BTreeMap<Seq, Slot>,
-    /// Its runs by a lower bound of what waits in each. They do not overlap, but during a recovery that does not know yet which
-    /// lanes its queue had.
+    /// Its runs by a lower bound of what waits in each. They overlap where what was put back or moved here was written to one.
     pub(crate) runs: BTreeSet<(Seq, RunId)>,
     /// Some of its runs overlap, or did.
     pub(crate) is_tangled: bool,
@@ -101,6 +104,8 @@ impl Lane {
             leased_bytes: 0,
             bytes: 0,
             stats: LaneStats::default(),
+            is_former: false,
+            is_ungrouped: false,
             rank: 0,
             fresh: List::default(),
             fresh_to: Seq(0),
@@ -258,6 +263,7 @@ impl Lane {
         (fresh < walk_max).then_some((returned + fresh) as u64)
     }
 
+    /// Whether no message is in it.
     pub(crate) fn is_vacant(&self) -> bool {
         self.ready + self.delayed + self.leased + self.dead == 0
     }
@@ -268,11 +274,19 @@ impl Lane {
 }
 
 /// The lanes of a queue. An index names a lane for as long as it holds messages; its rank may change.
+///
+/// When the settings change what lanes there are, those of before stay behind the new ones as *former* lanes until their messages have moved.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    /// Indices, the most urgent first.
+    /// Indices that name no lane.
+    free: Vec<u16>,
+    /// Indices, the most urgent first; those of former lanes at the end.
     ranks: Vec<u16>,
+    /// Lanes that the settings say, which are the first of the ranks.
+    current: usize,
+    /// Former lanes that there ever were.
+    formers: i32,
     /// Ranks of lanes with ready messages.
     ready: Bitmap,
     /// Ranks of lanes at their cap.
@@ -304,7 +318,10 @@ impl Lanes {
         };
         let mut all = Self {
             ranks: (0..lanes.len() as u16).collect(),
+            current: lanes.len(),
             lanes,
+            free: Vec::new(),
+            formers: 0,
             ready: Bitmap::default(),
             capped: Bitmap::default(),
             depths: Vec::new(),
@@ -329,8 +346,91 @@ impl Lanes {
         self.lane(self.ranks[rank])
     }
 
+    /// How many there are, former lanes among them: a rank is less.
     pub(crate) fn len(&self) -> usize {
-        self.lanes.len()
+        self.ranks.len()
+    }
+
+    /// How many lanes have the first ranks, before any former one.
+    pub(crate) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Whether there are former lanes.
+    pub(crate) fn has_former(&self) -> bool {
+        self.current < self.ranks.len()
+    }
+
+    /// The former lanes.
+    pub(crate) fn former(&self) -> impl Iterator<Item = &Lane> {
+        self.ranks[self.current..].iter().map(|index| self.lane(*index))
+    }
+
+    /// The lanes become those of these settings, with nothing in them; those of before are former lanes from now on. If they are the `same` lanes, those by
+    /// priority are there already.
+    pub(crate) fn replace(&mut self, settings: &Settings, same: bool) {
+        let Self { lanes: mut new, by_priority, kept, .. } = Self::new(settings);
+        if same && by_priority {
+            let again = |lane: &Lane| Lane::new(Arc::clone(&lane.name), lane.level, lane.floor, settings);
+            new = self.iter().take(self.current).map(again).collect();
+        }
+        for index in &self.ranks[..self.current] {
+            let lane = &mut self.lanes[usize::from(*index)];
+            // Told apart from all that were and will be, and the least urgent to any picker.
+            lane.level = i32::MIN + self.formers;
+            self.formers = self.formers.wrapping_add(1) & i32::MAX;
+            (lane.is_former, lane.floor, lane.max_active, lane.weight) = (true, i32::MIN, 0, 1);
+        }
+        (self.by_priority, self.kept, self.current) = (by_priority, kept, new.len());
+        let new: Vec<u16> = new.into_iter().map(|lane| self.place(lane)).collect();
+        self.ranks.splice(0..0, new);
+        self.rerank();
+    }
+
+    /// A former lane of this name, for a run that was in one before a restart.
+    pub(crate) fn add_former(&mut self, name: Arc<str>, settings: &Settings) -> u16 {
+        let same = |index: &&u16| *self.lane(**index).name == *name;
+        let formers = &self.ranks[self.current..];
+        let last = formers.last().filter(|_| formers.len() >= LANES_MAX);
+        if let Some(index) = formers.iter().find(same).or(last) {
+            return *index;
+        }
+        let lane = Lane::new(name, i32::MIN + self.formers, i32::MIN, settings);
+        self.formers = self.formers.wrapping_add(1) & i32::MAX;
+        let index = self.place(Lane { is_former: true, max_active: 0, weight: 1, ..lane });
+        self.ranks.push(index);
+        self.rerank();
+        index
+    }
+
+    /// Groups do not know of what is there.
+    pub(crate) fn ungroup(&mut self) {
+        for index in &self.ranks {
+            self.lanes[usize::from(*index)].is_ungrouped = true;
+        }
+    }
+
+    /// Forgets the former lanes, which are vacant. What they counted goes to the lanes of the same names.
+    pub(crate) fn forget_former(&mut self) {
+        for index in self.ranks.split_off(self.current) {
+            let Lane { name, stats, .. } = self.lane(index).clone();
+            let same = self.ranks.iter().find(|other| self.lane(**other).name == name).copied();
+            if let Some(same) = same {
+                self.lane_mut(same).stats.add(&stats);
+            }
+            self.free.push(index);
+        }
+        self.rerank();
+    }
+
+    /// Gives a lane an index.
+    fn place(&mut self, lane: Lane) -> u16 {
+        if let Some(index) = self.free.pop() {
+            self.lanes[usize::from(index)] = lane;
+            return index;
+        }
+        self.lanes.push(lane);
+        self.lanes.len() as u16 - 1
     }
 
     /// The share of the lane of this rank, and its ready messages.
@@ -351,9 +451,9 @@ impl Lanes {
         self.lane(index).rank
     }
 
-    /// Every lane, in no order.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane> {
-        self.lanes.iter_mut()
+    /// The indices of all lanes, the most urgent first.
+    pub(crate) fn indices(&self) -> Vec<u16> {
+        self.ranks.clone()
     }
 
     /// Every lane, the most urgent first.
@@ -366,9 +466,19 @@ impl Lanes {
         self.ready
     }
 
-    /// Ranks with ready messages, without the lanes that are at their cap.
+    /// Ranks with ready messages that may be leased now: without lanes that are at their cap, and without former lanes. While leases of former
+    /// lanes are out nothing is, since they may count against a cap.
     pub(crate) fn eligible(&self) -> Bitmap {
-        self.ready.without(&self.capped)
+        let open = self.ready.without(&self.capped);
+        if !self.has_former() {
+            return open;
+        }
+        if self.former().any(|lane| lane.leased > 0) { Bitmap::default() } else { open.below(self.current) }
+    }
+
+    /// The least urgent lane with ready messages; a former lane only if no other has any.
+    pub(crate) fn least(&self) -> Option<usize> {
+        self.ready.below(self.current).last().or_else(|| self.ready.last())
     }
 
     /// The first rank whose lane takes only priorities below this one.
@@ -381,7 +491,7 @@ impl Lanes {
     /// # Errors
     /// [`Refusal::TooManyLanes`].
     pub(crate) fn check(&self, priority: Priority) -> Result<(), Refusal> {
-        let is_easy = !self.by_priority || self.lanes.len() + self.kept.len() < LANES_MAX;
+        let is_easy = !self.by_priority || self.current + self.kept.len() < LANES_MAX;
         if is_easy || self.is_in_use(priority) {
             return Ok(());
         }
@@ -397,7 +507,7 @@ impl Lanes {
         if !self.by_priority {
             return Ok(());
         }
-        let in_use = self.lanes.iter().filter(|lane| !lane.is_vacant()).count();
+        let in_use = self.iter().take(self.current).filter(|lane| !lane.is_vacant()).count();
         let new = || priorities.iter().filter(|priority| !self.is_in_use(**priority));
         let is_kept = |priority: &Priority| self.kept.iter().any(|(_, kept)| *kept == priority.0);
         let is_free = |kept: &&(&str, i32)| {
@@ -431,16 +541,20 @@ impl Lanes {
         };
         let name = Arc::from(settings.scheme.name(priority).as_ref());
         let lane = Lane::new(name, priority.0, priority.0, settings);
-        if self.lanes.len() < LANES_MAX {
-            self.lanes.push(lane);
-            self.ranks.insert(rank, self.lanes.len() as u16 - 1);
-        } else if let Some(vacant) = self.lanes.iter().position(Lane::is_vacant) {
-            self.ranks.retain(|index| usize::from(*index) != vacant);
-            self.lanes[vacant] = lane;
-            let rank = self.ranks.partition_point(|index| self.lane(*index).floor > priority.0);
-            self.ranks.insert(rank, vacant as u16);
+        let vacant = || self.iter().take(self.current).position(Lane::is_vacant);
+        let vacant = if self.current < LANES_MAX { None } else { vacant() };
+        if self.current < LANES_MAX {
+            let index = self.place(lane);
+            self.ranks.insert(rank, index);
+            self.current += 1;
+        } else if let Some(vacant) = vacant {
+            let index = self.ranks.remove(vacant);
+            self.lanes[usize::from(index)] = lane;
+            let others = &self.ranks[..self.current - 1];
+            let rank = others.partition_point(|index| self.lane(*index).floor > priority.0);
+            self.ranks.insert(rank, index);
         } else {
-            return (self.ranks[rank.min(self.ranks.len() - 1)], false);
+            return (self.ranks[rank.min(self.current - 1)], false);
         }
         self.rerank();
         (self.find(priority).map(|rank| self.ranks[rank]).expect("the lane was just made"), true)
@@ -451,10 +565,11 @@ impl Lanes {
             self.lanes[usize::from(*index)].rank = rank;
         }
         self.depths = self.iter().map(|lane| lane.ready).collect();
-        self.floors = self.iter().map(|lane| lane.floor).collect();
+        self.floors = self.iter().take(self.current).map(|lane| lane.floor).collect();
         self.weights = self.iter().map(|lane| lane.weight).collect();
         (self.ready, self.capped) = Default::default();
-        for lane in &self.lanes {
+        for index in &self.ranks {
+            let lane = &self.lanes[usize::from(*index)];
             self.ready.set(lane.rank, lane.ready > 0);
             self.capped.set(lane.rank, lane.is_capped());
         }
@@ -496,31 +611,45 @@ impl Lanes {
 
     /// Caps and weights as the settings say now; everything else stays.
     pub(crate) fn apply_settings(&mut self, settings: &Settings) {
-        for lane in &mut self.lanes {
+        for index in &self.ranks[..self.current] {
+            let lane = &mut self.lanes[usize::from(*index)];
             let fresh = Lane::new(Arc::clone(&lane.name), lane.level, lane.floor, settings);
             (lane.max_active, lane.weight) = (fresh.max_active, fresh.weight);
         }
         self.rerank();
     }
 
-    /// Takes over the counters of lanes of the same name.
-    pub(crate) fn inherit(&mut self, before: &Self) {
-        for lane in &mut self.lanes {
-            if let Some(old) = before.lanes.iter().find(|old| old.name == lane.name) {
-                lane.stats = old.stats.clone();
-            }
+    /// A broker begins: what is there was published, and nothing else is counted yet. Of the lanes by priority those are there that have messages.
+    pub(crate) fn count_from_here(&mut self) {
+        if self.by_priority {
+            let all = self.ranks[..self.current].to_vec();
+            let (vacant, rest): (Vec<u16>, Vec<u16>) =
+                all.into_iter().partition(|index| self.lane(*index).is_vacant());
+            self.ranks.splice(..self.current, rest);
+            self.current -= vacant.len();
+            self.free.extend(vacant);
+            self.rerank();
+        }
+        for index in self.ranks.clone() {
+            let lane = self.lane_mut(index);
+            let published = lane.standing(None);
+            lane.stats = LaneStats::default();
+            lane.stats.published = published;
         }
     }
 
-    /// A message came into a lane out of one that was called `left`, before the lanes changed.
-    pub(crate) fn count_moved(&mut self, left: &str, index: u16) {
-        if *self.lane(index).name == *left {
+    /// A message came into a lane out of another, because the settings changed. Where both have one name it is not said to have moved.
+    pub(crate) fn count_moved(&mut self, left: u16, to: u16) {
+        if left == to {
             return;
         }
-        self.lane_mut(index).stats.published += 1;
-        if let Some(left) = self.lanes.iter_mut().find(|lane| *lane.name == *left) {
-            left.stats.moved += 1;
+        let is_same = self.lane(left).name == self.lane(to).name;
+        let left = &mut self.lane_mut(left).stats;
+        match is_same {
+            true => left.published -= 1,
+            false => left.moved += 1,
         }
+        self.lane_mut(to).stats.published += 1;
     }
 
     /// A lease of this lane was given, the `count`-th of its message, after this wait since its publish.

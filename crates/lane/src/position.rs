@@ -9,14 +9,14 @@ const POSITION_MAX: u64 = 1_000;
 
 impl Queue {
     /// Messages ahead of a ready one: in dispatch order, and in its own lane. Neither is told of one that is further than
-    /// `walk_max` from either end of its lane.
+    /// `walk_max` from either end of its lane, nor while messages wait to move to other lanes: it is not known before which they will go.
     pub(crate) fn position(
         &self,
         index: u16,
         message: &Message,
         walk_max: usize,
     ) -> (Option<u64>, Option<u64>) {
-        if message.state != State::Ready {
+        if message.state != State::Ready || self.has_former() {
             return (None, None);
         }
         let rank = self.lanes.rank_of(index);

@@ -84,7 +84,7 @@ impl Backlog for NoBacklog {
 pub struct RunRecord {
     /// Which.
     pub run: RunId,
-    /// The priority of its messages; of a lane of several priorities that of one of them.
+    /// The priority of its messages; where they have several, that of one of them.
     pub priority: Priority,
     /// Messages in the segment.
     pub count: u32,
@@ -104,6 +104,8 @@ pub struct RunRecord {
     pub next: u32,
     /// Ordinals taken beyond it.
     pub holes: Ordinals,
+    /// Its messages may be of several lanes, since the queue had other ones when it was written: they wait until they are moved into theirs.
+    pub is_mixed: bool,
 }
 
 /// Most messages of a run.
@@ -188,6 +190,10 @@ pub struct RunView {
     pub count: u32,
     /// Messages of it that cannot be read for now: see [`Broker::lose`](crate::Broker::lose).
     pub quarantined: u64,
+    /// All of them come before those of the next run of its lane, so that both can be rewritten into one.
+    pub is_before_next: bool,
+    /// Its messages wait to move to other lanes: it is not rewritten.
+    pub is_mixed: bool,
 }
 
 /// Messages of one lane that are not in memory.
@@ -209,16 +215,32 @@ pub(crate) struct Run {
     /// A lower bound of the sequences that wait.
     pub(crate) first: Seq,
     pub(crate) last: Seq,
+    /// As in the record.
+    pub(crate) is_mixed: bool,
+    /// None of its messages had a lesser sequence.
+    pub(crate) begins: Seq,
     quarantine: Option<Box<Quarantined>>,
 }
 
 impl Run {
     pub(crate) fn new(record: &RunRecord, lane: u16) -> Self {
-        let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, ref holes } =
-            *record;
-        let (id, holes) = (run, holes.clone());
-        let quarantine = None;
-        Self { id, lane, priority, count, ids, deaths, next, holes, bytes, expires, first, last, quarantine }
+        Self {
+            id: record.run,
+            lane,
+            priority: record.priority,
+            count: record.count,
+            ids: record.ids,
+            deaths: record.deaths,
+            next: record.next,
+            holes: record.holes.clone(),
+            bytes: record.bytes,
+            expires: record.expires,
+            first: record.first,
+            last: record.last,
+            is_mixed: record.is_mixed,
+            begins: record.first,
+            quarantine: None,
+        }
     }
 
     /// This run of before, now in another lane, had these messages in quarantine.
@@ -258,6 +280,7 @@ impl Run {
             last: self.last,
             next: self.next,
             holes: self.holes.clone(),
+            is_mixed: self.is_mixed,
         }
     }
 

@@ -44,6 +44,23 @@ impl LaneStats {
         self.wait_sum_ms += wait_ms;
     }
 
+    /// Takes over what another lane counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.published += other.published;
+        self.delivered += other.delivered;
+        self.redelivered += other.redelivered;
+        self.inversions += other.inversions;
+        self.acked += other.acked;
+        self.expired += other.expired;
+        self.evicted += other.evicted;
+        self.removed += other.removed;
+        self.moved += other.moved;
+        self.dead_lettered += other.dead_lettered;
+        self.waits.iter_mut().zip(other.waits).for_each(|(sum, more)| *sum += more);
+        self.wait_count += other.wait_count;
+        self.wait_sum_ms += other.wait_sum_ms;
+    }
+
     pub(crate) fn settled(&mut self, how: Settled) {
         self.settled_many(how, 1);
     }

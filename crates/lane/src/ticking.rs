@@ -40,6 +40,17 @@ impl Broker {
         self.is_late
     }
 
+    /// Whether messages that wait in segments are brought into memory to move to other lanes: not while memory is full.
+    pub fn let_fetch(&mut self, fetches: bool) {
+        if std::mem::replace(&mut self.fetches, fetches) == fetches {
+            return;
+        }
+        let moving = self.queues.values().filter(|queue| queue.has_former()).map(|queue| queue.id);
+        for id in moving.collect::<Vec<_>>() {
+            self.reschedule(id);
+        }
+    }
+
     fn is_due(&self) -> bool {
         self.next_deadline().is_some_and(|when| when <= self.now)
     }
@@ -69,9 +80,15 @@ impl Broker {
             let left = step.room / 2;
             step.room -= left;
             // By queue, and not by when: for a run that is only a bound, and nothing may depend on what is in memory.
-            due.entry(id).or_default().extend(queue.advance(now, &self.seats, &mut self.work_notes, step));
+            due.entry(id).or_default().extend(queue.advance(
+                now,
+                self.fetches,
+                &self.seats,
+                &mut self.work_notes,
+                step,
+            ));
             step.room += left;
-            queue.is_in_line = queue.is_late(now);
+            queue.is_in_line = queue.is_late(now, self.fetches);
             if queue.is_in_line {
                 self.in_line.push_back(id);
             }

@@ -74,6 +74,8 @@ pub struct LaneView {
     pub leased: u64,
     /// Dead letters.
     pub dead: u64,
+    /// Those of all of these that wait to move to other lanes, since the settings changed what lanes there are.
+    pub moving: u64,
     /// Bytes of content of what is ready, delayed and leased.
     pub bytes: u64,
     /// Bytes of content of what is ready.
@@ -110,6 +112,44 @@ pub struct LaneView {
     pub dead_lettered: u64,
     /// How long messages waited from publish to lease.
     pub wait: WaitView,
+}
+
+impl LaneView {
+    /// The lane of this name is this one, too.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.ready += other.ready;
+        self.delayed += other.delayed;
+        self.leased += other.leased;
+        self.dead += other.dead;
+        self.moving += other.moving;
+        self.bytes += other.bytes;
+        self.ready_bytes += other.ready_bytes;
+        self.leased_bytes += other.leased_bytes;
+        self.spilled += other.spilled;
+        self.spilled_bytes += other.spilled_bytes;
+        self.oldest_age_ms = self.oldest_age_ms.max(other.oldest_age_ms);
+        self.published += other.published;
+        self.delivered += other.delivered;
+        self.settled += other.settled;
+        self.redelivered += other.redelivered;
+        self.inversions += other.inversions;
+        self.expired += other.expired;
+        self.evicted += other.evicted;
+        self.removed += other.removed;
+        self.moved += other.moved;
+        self.dead_lettered += other.dead_lettered;
+        self.wait.add(&other.wait);
+    }
+}
+
+impl WaitView {
+    fn add(&mut self, other: &Self) {
+        for ((_, below), (_, more)) in self.buckets.iter_mut().zip(&other.buckets) {
+            *below += more;
+        }
+        self.count += other.count;
+        self.sum_ms += other.sum_ms;
+    }
 }
 
 /// A histogram of waiting times.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Attempt, Broker, CLOCK_KEY, Deaths, Fact, Message, QueueId, Record, Report, Route, Seq, State, VhostId,
-    VhostSettings,
+    Attempt, Broker, CLOCK_KEY, Deaths, Fact, Message, Order, QueueId, Record, Report, Route, Scheme, Seq,
+    State, Time, VhostId, VhostSettings,
 };
 
+use crate::keys::speaks_of_keys;
 use crate::rng::mix;
 
 /// The messages and the topology of a broker. Places are not durable and count for nothing here.
@@ -27,6 +28,10 @@ pub(crate) struct Seen {
     pub(crate) next_seq: Seq,
     /// In the order of their sequences. What a consumer that stays holds counts as ready.
     pub(crate) messages: Vec<Message>,
+    /// Some of them wait to move to other lanes.
+    pub(crate) is_moving: bool,
+    /// What its settings say of lanes, and whether keys count.
+    lanes: (Scheme, Order, bool),
 }
 
 impl Seen {
@@ -42,7 +47,12 @@ impl Audit {
         for fact in broker.topology_facts().into_iter().filter(|fact| !is_clock(fact)) {
             digest = mix(digest ^ hash_topology(&fact));
             if let Fact::QueueStored { queue, vhost, name, next_seq, .. } = fact {
-                queues.insert(queue, Seen { vhost, name, next_seq, messages: Vec::new() });
+                let view = broker.view(Time(0), vhost, &name).expect("it is there");
+                let is_moving = view.lanes.iter().any(|lane| lane.moving > 0);
+                let settings = view.effective_settings();
+                let lanes = (settings.scheme, settings.order.clone(), speaks_of_keys(settings));
+                let messages = Vec::new();
+                queues.insert(queue, Seen { vhost, name, next_seq, messages, is_moving, lanes });
             }
         }
         for fact in broker.message_facts() {
@@ -59,6 +69,17 @@ impl Audit {
         let mut all = self.queues.iter();
         let (id, seen) = all.find(|(_, seen)| seen.vhost == vhost && *seen.name == *name)?;
         Some((*id, seen))
+    }
+
+    /// Whether messages of a queue wait to move to other lanes: what it leases then is the first of those that have moved.
+    pub(crate) fn is_moving(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_some_and(|seen| seen.is_moving)
+    }
+
+    /// Whether messages of a queue may have moved to other lanes between this moment and that one.
+    pub(crate) fn may_move(&self, queue: QueueId, after: &Self) -> bool {
+        let lanes = |audit: &Self| audit.queues.get(&queue).map(|seen| seen.lanes.clone());
+        self.is_moving(queue) || after.is_moving(queue) || lanes(self) != lanes(after)
     }
 
     pub(crate) fn find(&self, queue: QueueId, seq: Seq) -> Option<&Message> {

@@ -72,7 +72,7 @@ pub(crate) struct Round<'a> {
     pub(crate) picks: Vec<(Candidate, &'a Lent)>,
     /// What was still ready after the last one.
     pub(crate) rest: Vec<Candidate>,
-    /// Dead letters arrived meanwhile, so the order of things within the step is not known.
+    /// Dead letters arrived meanwhile, so the order of things within the step is not known; or messages move to other lanes, and it is not known which have.
     pub(crate) is_blurred: bool,
 }
 
@@ -125,6 +125,9 @@ pub(crate) fn ready(book: &Book, audit: &Audit, queue: QueueId) -> Vec<Candidate
 }
 
 fn is_blurred(before: &Audit, after: &Audit, queue: QueueId) -> bool {
+    if before.may_move(queue, after) {
+        return true;
+    }
     let next = before.queues.get(&queue).map_or(Seq(0), |seen| seen.next_seq);
     let seen = &after.queues[&queue];
     seen.messages

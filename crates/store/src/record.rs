@@ -36,6 +36,7 @@
 //! | 32 | put back, the attempts noted | as 9, then attempts |
 //! | 33 | died, the attempts noted | as 12, then attempts |
 //! | 34 | purged | queue, next sequence, how many messages stay, then each as how much greater its sequence is than that of the one before |
+//! | 35 | one of 15, 17 and 19, of a run whose messages may be of several lanes | that fact |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -220,16 +221,8 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
                 before = Some(&target.message);
             }
         }
-        Fact::RunStored { queue, run } => {
-            out.push(15);
-            number(out, u64::from(queue.0));
-            run_record(out, run);
-        }
-        Fact::RunRestated { queue, run } => {
-            out.push(19);
-            number(out, u64::from(queue.0));
-            run_record(out, run);
-        }
+        Fact::RunStored { queue, run } => run_fact(out, 15, *queue, run),
+        Fact::RunRestated { queue, run } => run_fact(out, 19, *queue, run),
         Fact::RunFetched { queue, run } => {
             out.push(18);
             number(out, u64::from(queue.0));
@@ -251,9 +244,7 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             }
         }
         Fact::RunsRewritten { queue, run, of } => {
-            out.push(17);
-            number(out, u64::from(queue.0));
-            run_record(out, run);
+            run_fact(out, 17, *queue, run);
             number(out, of.len() as u64);
             for old in of {
                 number(out, old.run.0);
@@ -284,8 +275,27 @@ fn identity(out: &mut Vec<u8>, identity: &Identity) {
     bytes(out, &identity.arguments);
 }
 
-fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
-    let RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes } = record;
+/// A fact about a run, or its beginning.
+fn run_fact(out: &mut Vec<u8>, kind: u8, queue: QueueId, record: &RunRecord) {
+    if record.is_mixed {
+        out.push(MIXED);
+    }
+    out.push(kind);
+    number(out, u64::from(queue.0));
+    let RunRecord {
+        run,
+        priority,
+        count,
+        ids,
+        deaths,
+        bytes,
+        expires,
+        first,
+        last,
+        next,
+        holes,
+        is_mixed: _,
+    } = record;
     number(out, run.0);
     signed(out, i64::from(priority.0));
     number(out, u64::from(*count));
@@ -297,6 +307,9 @@ fn run_record(out: &mut Vec<u8>, record: &RunRecord) {
     number(out, last.0);
     taken(out, *next, holes);
 }
+
+/// Before a fact about a run whose messages may be of several lanes.
+const MIXED: u8 = 35;
 
 const LIST: u8 = 0;
 const BITS: u8 = 1;
@@ -463,21 +476,14 @@ impl<'a> Decoder<'a> {
                 }
                 Fact::Moved { from, seq, to }
             }
-            19 => Fact::RunRestated { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
-            15 => Fact::RunStored { queue: self.bytes.queue()?, run: Box::new(self.run_record()?) },
+            kind @ (15 | 17 | 19) => self.run_fact(kind, false)?,
+            MIXED => {
+                let kind = self.bytes.byte()?;
+                self.run_fact(kind, true)?
+            }
             16 => {
                 let (queue, run) = (self.bytes.queue()?, RunId(self.bytes.number()?));
                 Fact::RunSettled { queue, run, how: *SETTLED.get(usize::from(self.bytes.byte()?))? }
-            }
-            17 => {
-                let (queue, run) = (self.bytes.queue()?, Box::new(self.run_record()?));
-                let mut of = Vec::new();
-                for _ in 0..self.bytes.number()? {
-                    let run = RunId(self.bytes.number()?);
-                    let (next, holes) = self.taken()?;
-                    of.push(Rewritten { run, next, holes });
-                }
-                Fact::RunsRewritten { queue, run, of }
             }
             34 => {
                 let (queue, before) = (self.bytes.queue()?, self.bytes.seq()?);
@@ -537,13 +543,44 @@ impl<'a> Decoder<'a> {
         Some(Identity { durable, exclusive, auto_delete, arguments })
     }
 
-    fn run_record(&mut self) -> Option<RunRecord> {
+    fn run_fact(&mut self, kind: u8, is_mixed: bool) -> Option<Fact> {
+        let (queue, run) = (self.bytes.queue()?, Box::new(self.run_record(is_mixed)?));
+        Some(match kind {
+            15 => Fact::RunStored { queue, run },
+            19 => Fact::RunRestated { queue, run },
+            17 => {
+                let mut of = Vec::new();
+                for _ in 0..self.bytes.number()? {
+                    let run = RunId(self.bytes.number()?);
+                    let (next, holes) = self.taken()?;
+                    of.push(Rewritten { run, next, holes });
+                }
+                Fact::RunsRewritten { queue, run, of }
+            }
+            _ => return None,
+        })
+    }
+
+    fn run_record(&mut self, is_mixed: bool) -> Option<RunRecord> {
         let (run, priority) = (RunId(self.bytes.number()?), self.bytes.priority()?);
         let (count, ids, deaths) = (self.bytes.small()?, self.bytes.small()?, self.bytes.small()?);
         let (bytes, expires) = (self.bytes.number()?, self.bytes.time()?);
         let (first, last) = (self.bytes.seq()?, self.bytes.seq()?);
         let (next, holes) = self.taken()?;
-        Some(RunRecord { run, priority, count, ids, deaths, bytes, expires, first, last, next, holes })
+        Some(RunRecord {
+            run,
+            priority,
+            count,
+            ids,
+            deaths,
+            bytes,
+            expires,
+            first,
+            last,
+            next,
+            holes,
+            is_mixed,
+        })
     }
 
     /// The messages that a purge leaves: each comes after the one before, and all before the next one of the queue.

@@ -351,6 +351,7 @@ impl<T> Core<T> {
         if let Some(tracer) = &mut self.tracer {
             tracer.time_passes();
         }
+        self.tell_memory();
         let mut step = std::mem::take(&mut self.step);
         self.broker.tick(now, &mut step);
         self.step = step;

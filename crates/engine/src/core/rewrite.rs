@@ -74,16 +74,19 @@ impl<T> Core<T> {
         let len = |run: &RunView| self.holds.get(run.run).map_or(0, |held| held.file.len);
         let live = |run: &RunView| len(run) / u64::from(run.count.max(1)) * run.waiting;
         let vain = |run: &RunView| len(run) - live(run);
-        let is_sparse = |run: &RunView| run.quarantined == 0 && 3 * run.waiting <= 2 * u64::from(run.count);
+        let is_sparse = |run: &RunView| {
+            run.quarantined == 0 && !run.is_mixed && 3 * run.waiting <= 2 * u64::from(run.count)
+        };
         let candidates = (0..runs.len()).filter(|at| !is_first(*at) && is_sparse(&runs[*at]));
         let most = candidates.max_by_key(|at| vain(&runs[*at]))?;
         let first = &runs[most];
         let mut bytes = live(first);
-        let more = runs[most + 1..].iter().take_while(|run| {
-            bytes += live(run);
-            (run.queue, run.lane) == (first.queue, first.lane) && is_sparse(run) && bytes <= RUN_BYTES_MAX
+        let more = runs[most..].windows(2).take_while(|two| {
+            bytes += live(&two[1]);
+            let is_same_lane = (two[1].queue, two[1].lane) == (first.queue, first.lane);
+            is_same_lane && two[0].is_before_next && is_sparse(&two[1]) && bytes <= RUN_BYTES_MAX
         });
-        let of = std::iter::once(first).chain(more).map(|run| run.run).collect();
+        let of = std::iter::once(first.run).chain(more.map(|two| two[1].run)).collect();
         Some((first.queue, of))
     }
 }

@@ -151,7 +151,7 @@ impl Runs {
     /// What waits in a segment of which the journal says nothing; `None` if nothing does.
     fn record_of<D: Disk>(&self, broker: &Broker, segment: &Segment<D>) -> Option<RunRecord> {
         let info = segment.info();
-        let (mut holes, mut bytes, mut priority) = (BTreeSet::new(), 0, None);
+        let (mut holes, mut bytes, mut priority, mut is_mixed) = (BTreeSet::new(), 0, None, false);
         for block in segment.blocks() {
             // What cannot be read stays in: it is found in quarantine then.
             let Ok(Some(block)) = segment.block(block.ordinals.start) else { continue };
@@ -161,6 +161,7 @@ impl Runs {
                 match block.message(ordinal) {
                     Ok(message) if !self.is_gone(info.queue, seq) && !is_known() => {
                         bytes += u64::from(message.bytes);
+                        is_mixed |= priority.is_some_and(|other| other != message.priority);
                         priority = priority.or(Some(message.priority));
                     }
                     _ => drop(holes.insert(ordinal as u32)),
@@ -183,6 +184,7 @@ impl Runs {
             last: info.last,
             next,
             holes: holes.range(next..).copied().collect(),
+            is_mixed,
         };
         (record.waiting() > 0).then_some(record)
     }

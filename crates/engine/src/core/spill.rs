@@ -87,6 +87,17 @@ impl<T> Core<T> {
 
     /// A job is done.
     pub fn done(&mut self, done: Done) {
+        self.take_in(done);
+        self.tell_memory();
+    }
+
+    /// What waits in segments and is to move to other lanes waits there while memory is full.
+    pub(super) fn tell_memory(&mut self) {
+        let is_full = self.is_memory_full();
+        self.broker.let_fetch(!is_full);
+    }
+
+    fn take_in(&mut self, done: Done) {
         match done {
             Done::Spilled(segment) => {
                 self.spilling.is_writing = false;

@@ -7,7 +7,6 @@ use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
 use crate::ids::{QueueId, VhostId};
-use crate::queue::Queue;
 use crate::refusal::Refusal;
 use crate::vhosts::Vhost;
 
@@ -52,9 +51,11 @@ impl Broker {
     /// Has queues and exchanges do what the policies of their virtual host say now, where these match that changed. All of them are
     /// changed before anything is evicted, and that before anything moves or is leased.
     fn enact(&mut self, vhost: VhostId, changed: &[Option<&Policy>], step: &mut Step) {
-        let ruled = self.rule_anew(vhost, changed, Queue::rule);
+        let ruled = self.rule_anew(vhost, changed);
         for id in &ruled {
+            let fetches = self.fetches;
             let queue = self.queue_mut(*id);
+            queue.move_former(&mut step.room, fetches);
             queue.tell_emptied(step);
             queue.begin_trimming(step);
         }
@@ -63,16 +64,11 @@ impl Broker {
 
     /// The same during a recovery: what else comes of it is said by facts of its own.
     fn fold_enact(&mut self, vhost: VhostId, changed: &[Option<&Policy>]) {
-        self.rule_anew(vhost, changed, Queue::fold_rule);
+        self.rule_anew(vhost, changed);
     }
 
     /// Tells the queues and exchanges that these may be for. Answers the queues for which something else holds now.
-    fn rule_anew(
-        &mut self,
-        vhost: VhostId,
-        changed: &[Option<&Policy>],
-        rule: impl Fn(&mut Queue, super::Ruled),
-    ) -> Vec<QueueId> {
+    fn rule_anew(&mut self, vhost: VhostId, changed: &[Option<&Policy>]) -> Vec<QueueId> {
         let are = |is_for: &dyn Fn(&Policy) -> bool| changed.iter().flatten().any(|policy| is_for(policy));
         let there = self.vhosts.get_mut(vhost).expect("its policies changed");
         let Vhost { queues: names, topology, policies, .. } = there;
@@ -87,7 +83,7 @@ impl Broker {
             let queue = self.queues.get_mut(id).expect("a queue that is named is there");
             let now = policies.rule(name, Box::new(queue.own().clone()));
             if !queue.is_ruled(&now) {
-                rule(queue, now);
+                queue.rule(now);
                 ruled.push(*id);
             }
         }

@@ -18,12 +18,6 @@ use crate::roster::Terms;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handed(BTreeMap<(Seq, LeaseId), Slot>);
 
-impl Handed {
-    pub(super) fn slots(&self) -> Vec<Slot> {
-        self.0.values().copied().collect()
-    }
-}
-
 impl Queue {
     /// Whether its messages are kept elsewhere.
     pub(crate) fn is_remote(&self) -> bool {

@@ -418,16 +418,16 @@ impl Queue {
     }
 
     /// When something may happen by itself next.
-    pub(crate) fn next_deadline(&self) -> Option<Time> {
+    pub(crate) fn next_deadline(&self, fetches: bool) -> Option<Time> {
         let alarm = self.alarms.next().unwrap_or(Time::NEVER);
         let run = self.next_run_alarm().unwrap_or(Time::NEVER);
         let give_up = self.roster.next_give_up().unwrap_or(Time::NEVER);
-        let trimming = if self.is_trimming { Time(0) } else { Time::NEVER };
+        let at_once = if self.has_more(fetches) { Time(0) } else { Time::NEVER };
         let token = self.bucket.as_ref().and_then(Bucket::next).unwrap_or(Time::NEVER);
         let group = self.groups.as_ref().and_then(|groups| groups.next()).unwrap_or(Time::NEVER);
         alarm
             .min(run)
-            .min(trimming)
+            .min(at_once)
             .min(give_up)
             .min(token)
             .min(group)
@@ -435,16 +435,22 @@ impl Queue {
             .some()
     }
 
+    /// Whether something is left to do that is about no time: messages move to other lanes, or the queue comes within its limits.
+    fn has_more(&self, fetches: bool) -> bool {
+        self.has_moves(fetches) || (self.is_trimming && !self.has_former())
+    }
+
     /// Whether time has more to do than the last [`Queue::advance`] had room for.
-    pub(crate) fn is_late(&self, now: Time) -> bool {
+    pub(crate) fn is_late(&self, now: Time, fetches: bool) -> bool {
         let alarms = [self.alarms.next(), self.next_run_alarm()];
-        self.is_trimming || alarms.into_iter().flatten().any(|when| when <= now)
+        self.has_more(fetches) || alarms.into_iter().flatten().any(|when| when <= now)
     }
 
     /// Lets time pass, as far as the step has room. Answers the messages that end, oldest first.
     pub(crate) fn advance(
         &mut self,
         now: Time,
+        fetches: bool,
         seats: &BTreeMap<ConsumerId, Seat>,
         notes: &mut WorkNotes,
         step: &mut Step,
@@ -477,6 +483,7 @@ impl Queue {
             };
             dying.extend(death.map(|end| (seq, end)));
         }
+        self.move_former(&mut step.room, fetches);
         self.trim(step);
         dying
     }

@@ -4,6 +4,7 @@
 //! does every gauge.
 
 mod end;
+mod former;
 mod handed;
 mod lease;
 mod publish;
@@ -103,9 +104,6 @@ pub(crate) struct Queue {
     waking: Option<Waking>,
     /// Sequences of messages that are being written to segments.
     spilling: BTreeMap<RunId, Vec<Seq>>,
-    /// During a recovery, runs that were written when the queue had other lanes, as far as is known, each with the lane it was
-    /// of. What waits in them is counted there still.
-    strays: BTreeMap<RunId, Arc<str>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
     /// Messages of runs that were lost, and nobody has heard of yet.
@@ -207,7 +205,6 @@ impl Queue {
             policy,
             operator_policy,
             without_effect,
-            strays: BTreeMap::new(),
         }
     }
 
@@ -251,6 +248,9 @@ impl Queue {
     /// Links a message into where its state says, and counts it there.
     fn attach(&mut self, slot: Slot) {
         self.is_active = true;
+        if self.lanes.has_former() {
+            self.leave_former(slot);
+        }
         let entries = &mut self.entries;
         let entry = &entries[slot];
         let (message, index, holder) = (&entry.message, entry.lane, entry.holder());
@@ -261,7 +261,7 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
-                if let Some(groups) = &mut self.groups {
+                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
                     groups.enter(message.key(), index, message.seq);
                 }
                 self.lanes.push_ready(entries, slot);
@@ -275,7 +275,7 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased += 1;
                 lane.bytes += bytes;
-                if let Some(groups) = &mut self.groups {
+                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
                     groups.lend(message.key());
                 }
                 self.lanes.count_leased(index, bytes, true);
@@ -312,7 +312,7 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
-                if let Some(groups) = &mut self.groups {
+                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
                     groups.leave(message.key(), index, message.seq);
                 }
                 self.lanes.take_ready(entries, slot);
@@ -326,7 +326,7 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased -= 1;
                 lane.bytes -= bytes;
-                if let Some(groups) = &mut self.groups {
+                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
                     groups.take_back(message.key());
                 }
                 self.lanes.count_leased(index, bytes, false);

@@ -343,7 +343,7 @@ impl Queue {
                 self.is_trimming = true;
                 return true;
             }
-            let least = self.lanes.ready().last().filter(|least| *least >= rank);
+            let least = self.lanes.least().filter(|least| *least >= rank);
             // A dead letter that is replayed may be the oldest of its lane.
             let loaded = least.filter(|least| self.load(*least, 2));
             if !self.is_over(self.waiting, self.waiting_bytes) {

@@ -161,8 +161,8 @@ impl Queue {
         self.delayed = if taken.delayed { List::default() } else { moving.list(self.delayed) };
         self.dead = if taken.dead { List::default() } else { moving.list(self.dead) };
         let mut left = Vec::new();
-        for lane in self.lanes.iter_mut() {
-            let (fresh, returned) = lane.lists_mut();
+        for index in self.lanes.indices() {
+            let (fresh, returned) = self.lanes.lane_mut(index).lists_mut();
             if taken.ready {
                 *fresh = List::default();
                 left.push(std::mem::take(returned));
@@ -178,7 +178,7 @@ impl Queue {
     /// What was taken counts as removed, and what stays as it did.
     fn count_anew(&mut self, taken: Taken) {
         self.is_active = true;
-        for index in 0..self.lanes.len() as u16 {
+        for index in self.lanes.indices() {
             count_lane_anew(self.lanes.lane_mut(index), taken);
             self.lanes.count_ready(index);
         }

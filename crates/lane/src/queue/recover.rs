@@ -101,7 +101,6 @@ impl Queue {
     fn close_run(&mut self, id: RunId, next: u32, holes: &Ordinals) -> u64 {
         self.fetch_taken(id, next, holes);
         self.quarantined.remove(&id);
-        self.settle_down(id);
         self.withdraw_run(id).map_or(0, |run| run.waiting())
     }
 
@@ -115,6 +114,7 @@ impl Queue {
         let backlog = self.backlog.clone();
         for (_, message) in Reader::new(&*backlog, &run, 0) {
             if let Some(slot) = self.by_seq.get(message.seq) {
+                self.move_out(slot);
                 self.lanes.lane_mut(self.entries[slot].lane).stats.published -= 1;
                 step.effects.push(Effect::Released(self.take_out(slot).place));
             }

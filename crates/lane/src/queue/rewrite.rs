@@ -1,7 +1,7 @@
 //! Sparse runs, rewritten: what still waits in runs that follow each other goes into one new run.
 //!
 //! Until the new segment is durable the messages wait where they did, so whatever happens to them happens as if nothing
-//! were planned; the new run then has as taken what is taken by then. Runs of a lane do not overlap, and a new one lies
+//! were planned; the new run then has as taken what is taken by then. Only runs that do not overlap are rewritten together, and the new one lies
 //! where the old ones lay.
 
 use std::ops::Range;
@@ -28,16 +28,17 @@ pub(crate) struct Rewrite {
 impl Queue {
     /// Chooses what waits in runs that follow each other in their lane. `None` if they do not, if one of them is not there
     /// or is being rewritten, if messages of one are in quarantine, if a run between them is being written, or if it is more than
-    /// [`RUN_LEN_MAX`].
+    /// [`RUN_LEN_MAX`]; nor what is to move out of a former lane.
     pub(crate) fn plan_rewrite(&mut self, run: RunId, of: &[RunId]) -> Option<Vec<(RunId, Range<u32>)>> {
         let mut runs: Vec<&Run> = of.iter().map(|id| self.runs.get(id)).collect::<Option<_>>()?;
         runs.sort_unstable_by_key(|run| run.first);
         let (oldest, newest) = (*runs.first()?, *runs.last()?);
         let of: Vec<RunId> = runs.iter().map(|run| run.id).collect();
         let here = self.lanes.lane(oldest.lane).runs.range((oldest.first, oldest.id)..);
-        let is_row = here.map(|(_, id)| *id).take(of.len()).eq(of.iter().copied());
+        let is_row = here.map(|(_, id)| *id).take(of.len()).eq(of.iter().copied())
+            && runs.windows(2).all(|two| two[0].last < two[1].first);
         let is_begun = self.rewriting.values().any(|rewrite| rewrite.of.iter().any(|id| of.contains(id)));
-        let is_damaged = runs.iter().any(|run| run.quarantined() > 0);
+        let is_damaged = runs.iter().any(|run| run.quarantined() > 0 || run.is_mixed);
         if !is_row || is_begun || is_damaged || self.is_spilling(oldest.lane, oldest.first..newest.last) {
             return None;
         }
@@ -82,13 +83,14 @@ impl Queue {
         step.facts.push(Fact::RunsRewritten { queue: self.id, run: Box::new(record), of });
     }
 
-    /// The new run as it is now, and its lane; `None` if nothing is left for it, or if damage was found to an old one meanwhile: it would be over
-    /// with what is in quarantine.
+    /// The new run as it is now, and its lane; `None` if nothing is left for it, if the lanes have changed meanwhile, or if damage was found to an old one: it
+    /// would be over with what is in quarantine.
     fn record_of(&self, run: RunId, rewrite: &Rewrite) -> Option<(u16, RunRecord)> {
         let is_damaged = |id: &RunId| {
             self.quarantined.contains_key(id) || self.runs.get(id).is_some_and(|run| run.quarantined() > 0)
         };
-        if rewrite.of.iter().any(is_damaged) {
+        let moves = |id: &RunId| self.runs.get(id).is_some_and(|run| run.is_mixed);
+        if rewrite.of.iter().any(|id| is_damaged(id) || moves(id)) {
             return None;
         }
         let left: Vec<&Run> = rewrite.of.iter().filter_map(|id| self.runs.get(id)).collect();
@@ -112,20 +114,26 @@ impl Queue {
             last: rewrite.last,
             next,
             holes: taken.map(|(at, _)| at).collect(),
+            is_mixed: false,
         };
         Some((first.lane, record))
     }
 
     /// Its runs, those of a lane one after the other in the order of sequences.
     pub(crate) fn run_views(&self) -> impl Iterator<Item = RunView> + '_ {
-        let ids = self.lanes.iter().flat_map(|lane| lane.runs.iter());
-        ids.map(|(_, id)| &self.runs[id]).map(|run| RunView {
-            queue: self.id,
-            lane: run.lane,
-            run: run.id,
-            waiting: run.waiting(),
-            count: run.count(),
-            quarantined: run.quarantined(),
+        self.lanes.iter().flat_map(|lane| {
+            let runs = lane.runs.iter().map(|(_, id)| &self.runs[id]);
+            let next = runs.clone().skip(1).map(Some).chain([None]);
+            runs.zip(next).map(|(run, next)| RunView {
+                queue: self.id,
+                lane: run.lane,
+                run: run.id,
+                waiting: run.waiting(),
+                count: run.count(),
+                quarantined: run.quarantined(),
+                is_before_next: next.is_none_or(|next| run.last < next.first),
+                is_mixed: run.is_mixed,
+            })
         })
     }
 }

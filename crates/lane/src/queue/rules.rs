@@ -1,21 +1,16 @@
 //! Settings that change while messages wait: each stands where its priority and its age put it under the new ones.
 
-use std::sync::Arc;
-
 use super::{Queue, key_index};
 use crate::command::Step;
-use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
 use crate::groups::{Groups, Terms};
 use crate::ids::{Seq, Time};
-use crate::lane::Lanes;
-use crate::message::{Settled, State};
+use crate::message::Settled;
 use crate::picker::Picker;
 use crate::policy::Ruled;
 use crate::priority::{Priority, Scheme};
 use crate::rate::Bucket;
 use crate::refusal::Refusal;
-use crate::run::{Run, RunId};
 use crate::settings::{Order, Overflow, Settings};
 
 impl Queue {
@@ -60,58 +55,15 @@ impl Queue {
             && *without_effect == self.without_effect
     }
 
-    /// Something else holds from now on. Where that means other lanes, what waits in runs is fetched.
+    /// Something else holds from now on. Where that means other lanes, messages wait in [former ones](Queue::move_former).
     pub(crate) fn rule(&mut self, ruled: Ruled) {
-        if self.take_rules(ruled) {
-            self.bring_all();
-            // What cannot be read.
-            let runs: Vec<RunId> = self.runs.keys().copied().collect();
-            let runs: Vec<Run> = runs.into_iter().filter_map(|id| self.withdraw_run(id)).collect();
-            self.change_lanes();
-            for run in runs {
-                self.enter_run(&run.record());
-                self.keep_quarantine(run.id, run);
-            }
+        let has_other_lanes = self.take_rules(ruled);
+        let is_grouped_anew = self.regroup();
+        if is_grouped_anew {
+            self.lanes.ungroup();
         }
-        if self.groups.is_some() {
-            self.bring_all();
-        }
-    }
-
-    /// The same during a recovery. What waits in runs stays there: which of them were fetched is said by facts. Until it is over,
-    /// runs of a lane may overlap.
-    pub(crate) fn fold_rule(&mut self, ruled: Ruled) {
-        if self.take_rules(ruled) {
-            let runs: Vec<RunId> = self.runs.keys().copied().collect();
-            let mut strays = Vec::new();
-            for id in runs {
-                self.settle_down(id);
-                let run = self.remove_run(id).expect("it was just there");
-                strays.push((Arc::clone(&self.lanes.lane(run.lane).name), run));
-            }
-            self.change_lanes();
-            for (left, run) in strays {
-                self.strays.insert(run.id, left);
-                self.add_run(&run.record());
-                self.keep_quarantine(run.id, run);
-            }
-        }
-    }
-
-    /// A run is of the lane that it is in, if it was a stray: counted as if each of its messages had moved there.
-    pub(crate) fn settle_down(&mut self, id: RunId) {
-        if let (Some(left), Some(run)) = (self.strays.remove(&id), self.runs.get(&id)) {
-            for _ in 0..run.waiting() {
-                self.lanes.count_moved(&left, run.lane);
-            }
-        }
-    }
-
-    /// After a recovery: that these runs were fetched was on its way to the disk when the broker ended.
-    pub(crate) fn bring_strays(&mut self) {
-        for id in self.strays.keys().copied().collect::<Vec<_>>() {
-            self.bring_run(id);
-            self.settle_down(id);
+        if has_other_lanes || is_grouped_anew {
+            self.replace_lanes(!has_other_lanes);
         }
     }
 
@@ -136,7 +88,6 @@ impl Queue {
             }
             (_, rate) => rate.map(Bucket::full),
         };
-        self.regroup();
         let is_same = has_lanes_of(&before, &self.settings);
         if is_same {
             self.lanes.apply_settings(&self.settings);
@@ -144,27 +95,18 @@ impl Queue {
         !is_same
     }
 
-    /// What the settings say of keys holds for what is in memory.
-    fn regroup(&mut self) {
+    /// What the settings say of keys holds from now on. True: it says something for the first time, so messages that are there are to be counted.
+    fn regroup(&mut self) -> bool {
         match (&mut self.groups, Terms::of(&self.settings)) {
             (Some(groups), Some(terms)) => groups.set_terms(terms),
             (Some(_), None) => self.groups = None,
             (None, None) => {}
             (None, Some(terms)) => {
-                let mut groups = Box::new(Groups::new(terms, self.seed));
-                for slot in self.by_seq.from(Seq(0)) {
-                    let Entry { message, lane, spilling, .. } = &mut self.entries[slot];
-                    // What is on its way out of memory stays.
-                    *spilling = false;
-                    match message.state {
-                        State::Ready => groups.enter(message.key(), *lane, message.seq),
-                        State::Leased { .. } => groups.lend(message.key()),
-                        State::Delayed { .. } | State::Dead => {}
-                    }
-                }
-                self.groups = Some(groups);
+                self.groups = Some(Box::new(Groups::new(terms, self.seed)));
+                return !self.is_empty();
             }
         }
+        false
     }
 
     /// A broker begins: what was leased before is not known, so what goes at a rate has no token yet.
@@ -173,30 +115,7 @@ impl Queue {
         if let Some(groups) = &mut self.groups {
             groups.start_again(now);
             // That they were fetched was on its way to the disk.
-            self.bring_all();
-        }
-    }
-
-    fn change_lanes(&mut self) {
-        let slots = match &self.handed {
-            Some(handed) => handed.slots(),
-            None => self.by_seq.from(Seq(0)).collect::<Vec<Slot>>(),
-        };
-        for slot in &slots {
-            self.detach(*slot);
-        }
-        let lanes = Lanes::new(&self.settings);
-        let before = std::mem::replace(&mut self.lanes, lanes);
-        let left: Vec<u16> = slots.iter().map(|slot| self.entries[*slot].lane).collect();
-        self.picker.ranks_changed(None);
-        for slot in &slots {
-            self.enter_lane(*slot);
-            // At once: a lane with nothing in it may give way to another.
-            self.attach(*slot);
-        }
-        self.lanes.inherit(&before);
-        for (slot, left) in slots.into_iter().zip(left) {
-            self.lanes.count_moved(&before.lane(left).name, self.entries[slot].lane);
+            self.bring_grouped();
         }
     }
 
@@ -207,8 +126,11 @@ impl Queue {
         self.trim(step);
     }
 
-    /// Goes on with coming within its limits.
+    /// Goes on with coming within its limits. What is least urgent is known when nothing is in former lanes any more.
     pub(super) fn trim(&mut self, step: &mut Step) {
+        if self.has_former() {
+            return;
+        }
         while self.is_trimming && (step.room > 0 || !self.has_too_many()) {
             self.is_trimming = self.has_too_many() && self.evict_next(step);
         }
@@ -222,7 +144,7 @@ impl Queue {
     /// Evicts the least urgent message, or all that waits in a run. False: there is none, or it cannot be read.
     fn evict_next(&mut self, step: &mut Step) -> bool {
         step.room -= 1;
-        let Some(least) = self.lanes.ready().last() else { return false };
+        let Some(least) = self.lanes.least() else { return false };
         if self.evict_run(least, step) {
             return true;
         }
@@ -235,10 +157,12 @@ impl Queue {
     /// Drops the oldest messages of a lane at once, if they are all that waits in a run, and nobody wants them. False: they are not.
     fn evict_run(&mut self, rank: usize, step: &mut Step) -> bool {
         let lane = self.lanes.at_rank(rank);
-        let Some((_, id)) = lane.runs.first().copied() else { return false };
+        let mut runs = lane.runs.iter();
+        let Some((_, id)) = runs.next().copied() else { return false };
         let run = &self.runs[&id];
         let head = lane.head(&self.entries).map(|slot| self.entries[slot].message.seq);
-        let is_oldest = head.is_none_or(|head| head > run.last);
+        let others = head.into_iter().chain(runs.next().map(|(first, _)| *first));
+        let is_oldest = others.min().is_none_or(|other| other > run.last);
         let is_dropped = !self.leaves_evicted();
         let is_over_without = self.is_over(self.waiting - run.waiting(), self.waiting_bytes - run.bytes);
         if !(is_oldest && is_dropped && is_over_without) {

@@ -11,7 +11,7 @@ use crate::command::{Effect, Step};
 use crate::entries::{List, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
-use crate::lane::{Lane, Mark, OutOfLooks};
+use crate::lane::{Mark, OutOfLooks};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
 use crate::remains::Heap;
@@ -30,23 +30,41 @@ impl Queue {
         self.lanes.iter().map(|lane| lane.ready - lane.spilled).sum()
     }
 
-    /// Chooses messages for a run: the oldest fresh ones of the least urgent lane that has enough of them for a run that is worth
-    /// it, else of the one that has most; but for those that it keeps. They stay where they are until [`Queue::spilled`].
+    /// Chooses messages for a run: the oldest of the least urgent lane that has enough of them for a run that is worth
+    /// it, else of the one that has most; but for those that it keeps. They stay where they are until [`Queue::spilled`]. Those are chosen first that
+    /// come after all runs of their lane; what was put back, moved or fetched lies among them, so it is chosen only where there is much of it.
     pub(crate) fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<Vec<Message>> {
         if self.settings.last_value.is_some() || self.groups.is_some() {
             return None;
         }
         let bounds = SpillBounds { most: bounds.most.min(RUN_LEN_MAX as usize), ..bounds };
         let SpillBounds { most, most_bytes, .. } = bounds;
+        let is_worth_it = |count: usize, bytes: u64| {
+            count >= most.div_ceil(WORTH_IT) || bytes >= most_bytes / WORTH_IT as u64
+        };
+        let are_worth_it = |slots: &[Slot]| {
+            let bytes = slots.iter().map(|slot| u64::from(self.entries[*slot].message.bytes)).sum();
+            is_worth_it(slots.len(), bytes)
+        };
         let mut best: Vec<Slot> = Vec::new();
-        for rank in (0..self.lanes.len()).rev() {
-            let slots = self.spillable(rank, bounds);
+        let untold = self.untold();
+        for rank in (0..self.lanes.current()).rev() {
+            let slots = self.spillable(rank, bounds, &untold);
             if slots.len() > best.len() {
                 best = slots;
             }
-            let bytes = best.iter().map(|slot| u64::from(self.entries[*slot].message.bytes)).sum::<u64>();
-            if best.len() >= most.div_ceil(WORTH_IT) || bytes >= most_bytes / WORTH_IT as u64 {
+            if are_worth_it(&best) {
                 break;
+            }
+            let lane = self.lanes.at_rank(rank);
+            let here = (lane.ready - lane.spilled).saturating_sub(bounds.keep as u64);
+            let bytes = lane.ready_bytes / lane.ready.max(1) * here;
+            if is_worth_it(here as usize, bytes) {
+                let all = self.within(bounds, bounds.keep, &untold, lane.iter(&self.entries));
+                if are_worth_it(&all) {
+                    best = all;
+                    break;
+                }
             }
         }
         if best.is_empty() {
@@ -60,22 +78,53 @@ impl Queue {
         Some(messages)
     }
 
-    /// The oldest fresh messages of a lane that may go into a run.
-    fn spillable(&self, rank: usize, bounds: SpillBounds) -> Vec<Slot> {
+    /// The oldest fresh messages of a lane that may go into a run, and come after all its runs.
+    fn spillable(&self, rank: usize, bounds: SpillBounds, untold: &[(Seq, Seq)]) -> Vec<Slot> {
         let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
-        let bytes_of = |slot: &Slot| u64::from(self.entries[*slot].message.bytes);
         // Where older ones are in runs, the first in memory are not leased next.
         let keep = if lane.runs.is_empty() { bounds.keep } else { 0 };
+        self.within(bounds, keep, untold, List::from(&self.entries, self.first_spillable(index)))
+    }
+
+    /// The first and the last sequence that runs of which something was taken ever had, those that overlap together, in order. What was fetched from
+    /// them may have left no fact: it must not wait in another run before they are over.
+    fn untold(&self) -> Vec<(Seq, Seq)> {
+        let taken = self.runs.values().filter(|run| run.waiting() < u64::from(run.count()));
+        let mut ranges: Vec<(Seq, Seq)> = taken.map(|run| (run.begins, run.last)).collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, before| {
+            let is_one = next.0 <= before.1;
+            if is_one {
+                before.1 = before.1.max(next.1);
+            }
+            is_one
+        });
+        ranges
+    }
+
+    /// Those of some messages, oldest first, that may go into a run, without the first ones, which are kept.
+    fn within(
+        &self,
+        bounds: SpillBounds,
+        keep: usize,
+        untold: &[(Seq, Seq)],
+        slots: impl Iterator<Item = Slot>,
+    ) -> Vec<Slot> {
+        let is_told = |slot: &Slot| {
+            let seq = self.entries[*slot].message.seq;
+            let before = &untold[..untold.partition_point(|(first, _)| *first <= seq)];
+            before.last().is_none_or(|(_, last)| *last < seq)
+        };
+        let bytes_of = |slot: &Slot| u64::from(self.entries[*slot].message.bytes);
         let mut kept_bytes = 0;
         let is_kept = |(at, slot): &(usize, Slot)| {
             kept_bytes += bytes_of(slot);
             *at < keep && kept_bytes <= bounds.keep_bytes
         };
-        let fresh = List::from(&self.entries, self.first_spillable(index)).enumerate();
-        let fresh = fresh.skip_while(is_kept).map(|(_, slot)| slot);
-        let fresh = fresh.filter(|slot| !self.entries[*slot].spilling);
+        let slots = slots.enumerate().skip_while(is_kept).map(|(_, slot)| slot);
+        let slots = slots.filter(|slot| !self.entries[*slot].spilling && is_told(slot));
         let mut bytes = 0;
-        let slots = fresh.take(bounds.most).take_while(|slot| {
+        let slots = slots.take(bounds.most).take_while(|slot| {
             let fits = bytes < bounds.most_bytes;
             bytes += bytes_of(slot);
             fits
@@ -125,6 +174,7 @@ impl Queue {
             last: *seqs.last().expect("a plan has a message"),
             next: next as u32,
             holes: holes.map(|at| at as u32).collect(),
+            is_mixed: false,
         };
         for slot in slots.into_iter().flatten() {
             step.effects.push(Effect::Released(self.take_out(slot).place));
@@ -151,7 +201,11 @@ impl Queue {
 
     /// Takes a run as it is, its record written elsewhere. Answers its lane.
     pub(crate) fn add_run(&mut self, record: &RunRecord) -> u16 {
-        let index = self.open_lane(record.priority);
+        let mut index = self.open_lane(record.priority);
+        if record.is_mixed {
+            let name = Arc::clone(&self.lanes.lane(index).name);
+            index = self.lanes.add_former(name, &self.settings);
+        }
         self.put_run(record, index);
         index
     }
@@ -187,6 +241,7 @@ impl Queue {
         (lane.ready, lane.spilled) = (lane.ready - count, lane.spilled - count);
         (lane.ready_bytes, lane.bytes) = (lane.ready_bytes - bytes, lane.bytes - bytes);
         lane.runs.remove(&(run.first, run.id));
+        lane.is_tangled &= !lane.runs.is_empty();
         self.lanes.count_ready(run.lane);
         self.run_alarms.remove(&(run.expires, run.id));
         self.spilled_ids -= u64::from(run.ids);
@@ -204,7 +259,6 @@ impl Queue {
             step.effects.push(Effect::Forgotten { run: id, messages: 0 });
             return run.quarantined();
         }
-        self.settle_down(id);
         let Some(run) = self.remove_run(id) else { return 0 };
         let messages = run.waiting();
         self.lanes.lane_mut(run.lane).stats.settled_many(how, messages);
@@ -232,7 +286,8 @@ impl Queue {
             // There are no contents here of what is kept elsewhere.
             return Heap::default();
         }
-        let returned = self.lanes.iter_mut().map(Lane::take_returned);
+        let lanes = self.lanes.indices().into_iter();
+        let returned = lanes.map(|index| self.lanes.lane_mut(index).take_returned());
         let returned = returned.filter(|returned| !returned.is_empty()).collect();
         Heap { entries: self.entries, by_seq: self.by_seq, returned, groups: self.groups }
     }
@@ -251,11 +306,8 @@ impl Queue {
 
     /// Brings one message of a run back.
     pub(super) fn fetch(&mut self, id: RunId, ordinal: u32, message: Message) -> Slot {
-        // A recovery may know the lanes of now, and the run is of lanes of before.
+        // The run may be in a former lane.
         let own = self.open_lane(message.priority);
-        let others = || Some(self.runs[&id].lane).filter(|lane| *lane != own);
-        let left = self.strays.get(&id).cloned();
-        let left = left.or_else(|| others().map(|lane| Arc::clone(&self.lanes.lane(lane).name)));
         let run = self.runs.get_mut(&id).expect("a run that is read is there");
         let (before, index) = (run.first, run.lane);
         let bytes = run.take(ordinal, &message);
@@ -279,9 +331,7 @@ impl Queue {
             *published = published.saturating_sub(1);
             return slot;
         }
-        if let Some(left) = left {
-            self.lanes.count_moved(&left, own);
-        }
+        self.lanes.count_moved(index, own);
         let slot = self.enter(message, own);
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
@@ -323,6 +373,13 @@ impl Queue {
             let (id, ordinal, message) = self.in_runs(seq)?;
             Some(self.fetch(id, ordinal, message))
         })
+    }
+
+    /// Brings back everything that waits in runs, where groups count it: but for what moves out of former lanes later.
+    pub(super) fn bring_grouped(&mut self) {
+        for run in self.runs.values().filter(|run| !run.is_mixed).map(|run| run.id).collect::<Vec<_>>() {
+            self.bring_run(run);
+        }
     }
 
     /// Brings back everything that waits in runs.
@@ -407,7 +464,6 @@ impl Queue {
 
     /// Nothing waits in a run any more, or only what is in quarantine.
     fn run_is_over(&mut self, id: RunId) {
-        self.strays.remove(&id);
         match self.remove_run(id) {
             Some(run) if run.quarantined() > 0 => drop(self.quarantined.insert(id, run)),
             _ => self.emptied.push(id),
@@ -421,9 +477,14 @@ impl Queue {
 
     /// Brings back the next few messages of a run, past those that are lost. False if they cannot be read.
     fn load_next(&mut self, id: RunId) -> bool {
+        self.load_some(id, CHUNK)
+    }
+
+    /// The same, of at most so many.
+    pub(super) fn load_some(&mut self, id: RunId, most: usize) -> bool {
         let backlog = self.backlog.clone();
         let next = self.runs[&id].next();
-        let read = self.runs[&id].read(&*backlog, next, CHUNK);
+        let read = self.runs[&id].read(&*backlog, next, most);
         if read.is_empty() {
             let lost = backlog.lost(id, next);
             self.lose(id, next..next.saturating_add(lost));

@@ -2,8 +2,8 @@
 
 use overtake_lane::{
     Address, ApplyTo, Broker, Command, ConsumerId, DeadLetterTo, Definition, Effect, Fact, Given, LaneChoice,
-    LeaseTerm, Options, Overflow, Pattern, Place, Policy, PolicyKind, Publish, Pull, QueueView, Reply,
-    Settings, Step, Time, VhostId,
+    LaneSettings, LeaseTerm, Options, Order, Overflow, Pattern, Place, Policy, PolicyKind, Publish, Pull,
+    QueueView, Reply, Scheme, Settings, Step, Time, VhostId, Which,
 };
 
 use crate::story::START;
@@ -246,4 +246,113 @@ fn dead_letters_beget_dead_letters_a_few_a_step() {
     // What moves into a full queue evicts another, which moves on: each of them is one that a step may move.
     assert!(steps.iter().all(|moved| *moved <= 2 * MOST), "{steps:?}");
     assert_eq!(["q", "r", "t"].map(|queue| waves.ready(queue)), [0, 3, MANY - 3]);
+}
+
+// ---- other lanes ----
+
+fn fifo() -> Settings {
+    Settings { order: Order::Fifo, ..Settings::default() }
+}
+
+impl Waves {
+    /// A queue without lanes gets one for each priority: the first messages have moved with that.
+    fn of_other_lanes() -> Self {
+        let mut waves = Self::with(&[("q", fifo())]);
+        for number in 0..MANY {
+            waves.apply(START, Command::Publish(publish(number as i64 % 10)));
+        }
+        waves.declare(Settings::default());
+        waves
+    }
+
+    fn declare(&mut self, settings: Settings) {
+        self.apply(LATER, Command::declare("q".into(), Box::new(settings)));
+    }
+
+    fn moving(&self) -> u64 {
+        self.view("q").lanes.iter().map(|lane| lane.moving).sum()
+    }
+
+    /// How many move in each step, until none has to.
+    fn move_on(&mut self) -> Vec<u64> {
+        let mut steps = Vec::new();
+        while self.broker.next_deadline().is_some_and(|when| when <= LATER) {
+            let before = self.moving();
+            self.tick();
+            steps.push(before - self.moving());
+        }
+        steps
+    }
+}
+
+#[test]
+fn messages_move_to_other_lanes_a_few_a_step_and_new_ones_go_first() {
+    let mut waves = Waves::of_other_lanes();
+    let moved = MANY - waves.moving();
+    assert!((1..=2 * MOST as u64).contains(&moved), "{moved} moved at once");
+    assert_eq!(waves.ready("q"), MANY, "all are seen");
+    waves.apply(LATER, Command::Publish(publish(9)));
+    assert_eq!(waves.pull(1, 1), [9], "what is new and urgent goes first");
+    let steps = waves.move_on();
+    assert!(steps.iter().all(|moved| *moved <= MOST as u64) && steps.len() > 5, "{steps:?}");
+    let lanes: Vec<String> = waves.view("q").lanes.iter().map(|lane| lane.lane.to_string()).collect();
+    assert_eq!(lanes.join(" "), "9 8 7 6 5 4 3 2 1 0", "the lane of before is gone");
+    assert_eq!(waves.pull(2, 7), [9, 9, 9, 9, 9, 8, 8]);
+}
+
+#[test]
+fn what_waits_to_move_is_found_removed_and_expires_and_is_not_leased() {
+    let mut waves = Waves::with(&[("q", fifo())]);
+    waves.publish_wave(|number| Some(format!("id-{number}")));
+    waves.apply(START, Command::declare("q".into(), Box::default()));
+    let last = Which::Id(format!("id-{}", MANY - 1).into());
+    waves.apply(START, Command::Remove { queue: "q".into(), which: last });
+    assert_eq!(waves.ready("q"), MANY - 1);
+    assert_eq!(waves.pull(1, 1), [0; 0], "all are over, or have not moved");
+    let dropped = waves.tick_on();
+    assert!(dropped.iter().all(|ended| *ended <= MOST), "{dropped:?}");
+    assert_eq!((waves.ready("q"), waves.moving()), (0, 0));
+}
+
+#[test]
+fn leases_move_first_and_no_cap_is_passed_meanwhile() {
+    let mut waves = Waves::with(&[("q", fifo())]);
+    for _ in 0..MANY {
+        waves.apply(START, Command::Publish(publish(3)));
+    }
+    let most = 3 * MOST;
+    assert_eq!(waves.pull(1, most as u32).len(), most);
+    let capped = LaneSettings { max_active: most as u32 + 2 };
+    let lanes = [("3".to_owned(), capped)].into();
+    waves.declare(Settings { lanes, ..Settings::default() });
+    assert_eq!(waves.pull(2, 10), [0; 0], "it is not known yet how many of the lane are out");
+    waves.move_on();
+    assert_eq!(waves.pull(3, 10).len(), 2);
+}
+
+#[test]
+fn lanes_that_change_twice_lose_nothing() {
+    let mut waves = Waves::of_other_lanes();
+    waves.declare(fifo());
+    waves.declare(Settings { scheme: Scheme::TenLevel, ..Settings::default() });
+    waves.tick();
+    waves.declare(fifo());
+    assert_eq!(waves.ready("q"), MANY);
+    waves.move_on();
+    let expected: Vec<i32> = (0..MANY as i32).map(|number| number % 10).collect();
+    assert_eq!(waves.pull(1, MANY as u32), expected, "as they were published");
+}
+
+#[test]
+fn keys_take_turns_when_all_have_moved() {
+    let mut waves = Waves::with(&[("q", fifo())]);
+    for number in 0..MANY {
+        let key = Some(if number < MANY - 2 { "a" } else { "b" }.into());
+        waves.apply(START, Command::Publish(Publish { key, ..publish(3) }));
+    }
+    waves.pull(1, 1);
+    waves.declare(Settings { group_limit: 2, ..fifo() });
+    assert!(waves.moving() > 0);
+    waves.move_on();
+    assert_eq!(waves.pull(2, 10).len(), 3, "one more of a key of which one is out, and two of the other");
 }

@@ -36,8 +36,8 @@ pub(crate) fn free(book: &Book, audit: &Audit, queue: QueueId) -> Vec<(Candidate
     let Some(settings) = book.settings.get(&queue) else { return Vec::new() };
     let (leased, lanes) = book.leased(queue);
     let is_full = settings.max_active > 0 && leased >= u64::from(settings.max_active);
-    // Nothing is known here of tokens.
-    if is_full || settings.paused || settings.rate_limit.is_some() {
+    // Nothing is known here of tokens, nor of which messages have moved to other lanes.
+    if is_full || settings.paused || settings.rate_limit.is_some() || audit.is_moving(queue) {
         return Vec::new();
     }
     let out = book.out(queue);

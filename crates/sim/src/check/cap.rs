@@ -68,7 +68,7 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
 pub(crate) fn check_ruled(book: &Book, step: &Step<'_>) -> Checked {
     for (queue, settings) in book.ruled_by(step) {
         let Some(seen) = step.after.queues.get(&queue) else { continue };
-        if book.settings[&queue] == settings || settings.overflow != Overflow::Evict {
+        if book.settings[&queue] == settings || settings.overflow != Overflow::Evict || seen.is_moving {
             continue;
         }
         // What was lent in this step counted when it was decided; it only makes less of it.

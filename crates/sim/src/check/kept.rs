@@ -232,7 +232,7 @@ fn check_cheapest(
         message.state == State::Ready && !book.holds.contains_key(&(queue.0, message.seq))
     };
     let is_evicted = is_free(gone) && gone.expires > step.now && !step.given.contains(&(queue.0, gone.seq));
-    if !is_evicted {
+    if !is_evicted || step.before.may_move(queue.0, step.after) {
         return Ok(());
     }
     let lane = |message: &Message| (lane_of(settings, message.priority), message.seq);

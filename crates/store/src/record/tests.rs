@@ -148,19 +148,22 @@ fn messages() -> impl Strategy<Value = Message> {
 
 fn runs() -> impl Strategy<Value = RunRecord> {
     let numbers = (any::<u64>(), any::<i32>(), any::<[u32; 3]>(), any::<u64>());
-    (numbers, time(), any::<u64>(), any::<u64>(), taken()).prop_map(
-        |((run, priority, [count, ids, deaths], bytes), expires, first, last, (next, holes))| RunRecord {
-            run: RunId(run),
-            priority: Priority(priority),
-            count,
-            ids,
-            deaths,
-            bytes,
-            expires,
-            first: Seq(first),
-            last: Seq(last),
-            next,
-            holes,
+    (numbers, time(), any::<[u64; 2]>(), taken(), any::<bool>()).prop_map(
+        |((run, priority, [count, ids, deaths], bytes), expires, [first, last], (next, holes), is_mixed)| {
+            RunRecord {
+                run: RunId(run),
+                priority: Priority(priority),
+                count,
+                ids,
+                deaths,
+                bytes,
+                expires,
+                first: Seq(first),
+                last: Seq(last),
+                next,
+                holes,
+                is_mixed,
+            }
         },
     )
 }

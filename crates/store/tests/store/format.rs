@@ -37,7 +37,12 @@ fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
         last: Seq(1 << 40),
         next,
         holes: holes.iter().copied().collect(),
+        is_mixed: false,
     })
+}
+
+fn mixed(run: Box<RunRecord>) -> Box<RunRecord> {
+    Box::new(RunRecord { is_mixed: true, ..*run })
 }
 
 fn fixed_records() -> Vec<Record> {
@@ -156,6 +161,8 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::PutBack { queue, seq, count: 2, due: None, attempts: Some(attempts()) }),
         alone(Fact::Died { queue, seq, count: 3, deaths: deaths(), attempts: Some(attempts()) }),
         alone(Fact::Purged { queue, before: Seq(9_000), kept: vec![Seq(7), Seq(8), Seq(8_000)] }),
+        alone(Fact::RunRestated { queue, run: mixed(run(1, 0, &[])) }),
+        alone(Fact::RunStored { queue, run: mixed(run(1, 7, &[9])) }),
     ]
 }
 

@@ -325,6 +325,7 @@ fn a_segment_that_is_not_the_one_of_the_journal_is_found() {
             last: info.last,
             next: 0,
             holes: Ordinals::default(),
+            is_mixed: false,
         };
         let mut bytes = Vec::new();
         let fact = Fact::RunStored { queue, run: Box::new(run) };
