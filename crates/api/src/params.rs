@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum_core::extract::FromRequestParts;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::request::Parts;
-use overtake_engine::{BROWSE_LIMIT_MAX, Browse, DeleteOnly, Filter};
-use overtake_lane::{BrowseOrder, Cursor, Status};
+use overtake_engine::{BROWSE_LIMIT_MAX, BROWSE_LOOKS_MAX, Browse, DeleteOnly, Filter, PageCursor};
+use overtake_lane::{BrowseOrder, Seq, Status};
 use percent_encoding::percent_decode_str;
 
 use crate::body::PropertiesShown;
@@ -159,8 +160,9 @@ impl Params {
         let order = self.take("order")?.map_or(Ok(BrowseOrder::Dispatch), |word| order(&word))?;
         let limit = self.take_limit(PAGE_LIMIT)?;
         let cursor = self.take("cursor")?.map(|word| cursor(&word, order)).transpose()?;
+        let looks = Some(self.take("looks")?.map_or(Ok(BROWSE_LOOKS_MAX), |word| looks(&word))?);
         let shown = self.take_shown()?;
-        Ok((Browse { filter, order, limit, cursor, ..Browse::default() }, shown))
+        Ok((Browse { filter, order, limit, cursor, looks, ..Browse::default() }, shown))
     }
 
     /// Takes the name after which a page of queues begins, and the number of queues on the page.
@@ -232,9 +234,17 @@ pub fn twice(name: &str, one: &str, other: &str) -> Problem {
     Problem::bad_value(name, format!("the parameter is there twice: `{one}` and `{other}`"))
 }
 
-/// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order.
-pub fn cursor_text(cursor: Cursor, order: BrowseOrder) -> String {
-    format!("{}{}", prefix(order), cursor.0)
+/// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order. It needs no percent-encoding.
+pub fn cursor_text(cursor: &PageCursor, order: BrowseOrder) -> String {
+    let text = match cursor {
+        PageCursor::After(seq) => seq.0.to_string(),
+        PageCursor::Passed(passed) => passed.to_string(),
+        // What is written down of a walk has numbers and plain words only.
+        PageCursor::Walk(walk) => {
+            URL_SAFE_NO_PAD.encode(serde_json::to_vec(&**walk).expect("a walk can be written"))
+        }
+    };
+    format!("{}{text}", prefix(order))
 }
 
 /// First character of a cursor of queues. Cursors of messages begin with others, so neither is accepted for the other.
@@ -248,11 +258,24 @@ fn prefix(order: BrowseOrder) -> char {
     }
 }
 
-fn cursor(text: &str, order: BrowseOrder) -> Result<Cursor, Problem> {
-    let number = text.strip_prefix(prefix(order)).and_then(digits);
-    number.map(Cursor).ok_or_else(|| {
+fn cursor(text: &str, order: BrowseOrder) -> Result<PageCursor, Problem> {
+    let text = text.strip_prefix(prefix(order));
+    let cursor = match order {
+        BrowseOrder::Dispatch => {
+            text.and_then(|text| digits(text).map(PageCursor::Passed).or_else(|| walk(text)))
+        }
+        BrowseOrder::Published | BrowseOrder::Newest => {
+            text.and_then(digits).map(|seq| PageCursor::After(Seq(seq)))
+        }
+    };
+    cursor.ok_or_else(|| {
         Problem::bad_value("cursor", "must be the `next_cursor` of the page before, in the same order")
     })
+}
+
+fn walk(text: &str) -> Option<PageCursor> {
+    let json = URL_SAFE_NO_PAD.decode(text).ok()?;
+    Some(PageCursor::Walk(Arc::new(serde_json::from_slice(&json).ok()?)))
 }
 
 /// Formats the cursor of the next page of queues, which begins after the queue `name`. The text needs no percent-encoding.
@@ -290,6 +313,13 @@ fn limit(word: &str) -> Result<usize, Problem> {
     let number = digits(word).and_then(|number| usize::try_from(number).ok());
     number.filter(|number| (1..=BROWSE_LIMIT_MAX).contains(number)).ok_or_else(|| {
         Problem::bad_value("limit", format!("must be a whole number from 1 to {BROWSE_LIMIT_MAX}"))
+    })
+}
+
+fn looks(word: &str) -> Result<usize, Problem> {
+    let number = digits(word).and_then(|number| usize::try_from(number).ok());
+    number.filter(|number| (1..=BROWSE_LOOKS_MAX).contains(number)).ok_or_else(|| {
+        Problem::bad_value("looks", format!("must be a whole number from 1 to {BROWSE_LOOKS_MAX}"))
     })
 }
 
@@ -374,7 +404,7 @@ mod tests {
         check("status=&priority=&key=&order=&limit=&cursor=", "None None None [] Dispatch 50 None true");
         check(
             "status=dead&priority=high&key=a%20b+c&header.x=1&header.y=&order=published&limit=1000&cursor=p7&body=none",
-            r#"Some(Dead) Some(Name("high")) Some("a b c") [("x", "1"), ("y", "")] Published 1000 Some(Cursor(7)) false"#,
+            r#"Some(Dead) Some(Name("high")) Some("a b c") [("x", "1"), ("y", "")] Published 1000 Some(After(Seq(7))) false"#,
         );
         check("header.x=1&header.x=1", r#"value-invalid Some("header.x")"#);
         check("status=done", r#"value-invalid Some("status")"#);
@@ -384,7 +414,41 @@ mod tests {
         check("limit=99999999999999999999", r#"value-invalid Some("limit")"#);
         check("limit=5&limit=6", r#"value-invalid Some("limit")"#);
         check("cursor=p7", r#"value-invalid Some("cursor")"#);
+        check("looks=0", r#"value-invalid Some("looks")"#);
+        check("looks=100001", r#"value-invalid Some("looks")"#);
         check("key=%ff", r#"value-invalid Some("query")"#);
         check("body=some", r#"value-invalid Some("body")"#);
+    }
+
+    #[test]
+    fn a_request_looks_at_as_many_messages_as_it_says_and_never_at_all() {
+        let looks = |query| seen(query, Params::into_browse, |(browse, _)| format!("{:?}", browse.looks));
+        assert_eq!(looks(""), "Some(100000)");
+        assert_eq!(looks("looks=7"), "Some(7)");
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written_in_its_own_order() {
+        use BrowseOrder::{Dispatch, Newest, Published};
+        let walk = |json: &str| PageCursor::Walk(Arc::new(serde_json::from_str(json).expect("a walk")));
+        let far = r#"{"ready":{"turn":[9,2],"marks":{"-1":[7,9,3],"9":[18446744073709551614,18446744073709551614,0]}}}"#;
+        for (cursor, order) in [
+            (PageCursor::After(Seq(7)), Published),
+            (PageCursor::After(Seq(u64::MAX)), Newest),
+            (PageCursor::Passed(7), Dispatch),
+            (walk(r#""begin""#), Dispatch),
+            (walk(far), Dispatch),
+            (walk(r#"{"gather":{"status":"dead","from":7,"found":{"after":[3,4],"seqs":[1,5]}}}"#), Dispatch),
+        ] {
+            let text = cursor_text(&cursor, order);
+            assert_eq!(super::cursor(&text, order).ok(), Some(cursor), "{text}");
+            for other in [Dispatch, Published, Newest].into_iter().filter(|other| *other != order) {
+                assert!(super::cursor(&text, other).is_err(), "{text} {other:?}");
+            }
+            assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{text}");
+        }
+        for forged in ["d", "dx", "dInNob3ci", "deyJzaG93Ijp7fX0"] {
+            assert!(super::cursor(forged, Dispatch).is_err(), "{forged}");
+        }
     }
 }

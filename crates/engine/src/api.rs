@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Ending, ExchangeSettings, ExchangeView, Existing, Given, Identity,
-    LaneChoice, LeaseTerm, MessageView, MetadataEntry, Origin, Outcome, Part, Policy, PolicyKind, QueueId,
-    QueueView, Receipt, Refusal, Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId,
-    VhostSettings, VhostView,
+    Binding, BrowseOrder, Ending, ExchangeSettings, ExchangeView, Existing, Given, Identity, LaneChoice,
+    LeaseTerm, MessageView, MetadataEntry, Origin, Outcome, Part, Policy, PolicyKind, QueueId, QueueView,
+    Receipt, Refusal, Report, Route, Seq, Settings, Status, Time, UrgentCredit, VhostId, VhostSettings,
+    VhostView, Walk,
 };
 use overtake_properties::Properties;
 use serde::{Deserialize, Serialize};
@@ -603,11 +603,29 @@ pub struct Browse {
     /// Most messages, 1 to [`BROWSE_LIMIT_MAX`].
     pub limit: usize,
     /// Where the page before ended.
-    pub cursor: Option<Cursor>,
+    pub cursor: Option<PageCursor>,
+    /// Look at about so many messages at most, whether they match or not; `None`: at as many as it takes. A page that ends for it has a
+    /// [`Page::next`], and may have few messages or none. Messages that `skip` leaves out are passed all the same, in one request.
+    pub looks: Option<usize>,
 }
 
 /// Most messages of one page.
 pub const BROWSE_LIMIT_MAX: usize = 1_000;
+
+/// The [`Browse::looks`] of a request by somebody who waits for the answer. As many messages are looked at in about a quarter of a second where they
+/// have to be read from segments, which is about as long as somebody waits without wondering; and asking again for each so many costs nothing beside it.
+pub const BROWSE_LOOKS_MAX: usize = 100_000;
+
+/// Where a page of messages goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageCursor {
+    /// In the orders `published` and `newest`: after the message of this sequence.
+    After(Seq),
+    /// In dispatch order: after so many messages that match. They are looked for again.
+    Passed(u64),
+    /// In dispatch order: where the look before was.
+    Walk(Arc<Walk>),
+}
 
 /// A page.
 #[derive(Clone, Debug, Default)]
@@ -615,9 +633,14 @@ pub struct Page {
     /// The messages.
     pub messages: Vec<BrowsedMessage>,
     /// Where to go on; `None` at the end.
-    pub next: Option<Cursor>,
-    /// How many the filter takes in all, if that was asked for.
+    pub next: Option<PageCursor>,
+    /// How many the filter takes in all, if that was asked for and [`Browse::looks`] were enough to count them.
     pub total: Option<u64>,
+    /// How many messages were looked at for this page, whether they match or not; but not those that were only counted. In dispatch order what was
+    /// passed over to find messages of a status does not count, so it may be 0 although there is more to look at.
+    pub looked_at: u64,
+    /// How many messages the queue has, whatever their status.
+    pub in_queue: u64,
 }
 
 /// A message, seen and left where it is.

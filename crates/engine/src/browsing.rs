@@ -1,8 +1,8 @@
 //! What a page is of: the part of browsing that is the same wherever messages are kept.
 
-use overtake_lane::{Marks, Priority, Query};
+use overtake_lane::{Cursor, Marks, Priority, Query, Walk};
 
-use crate::api::{ANSWER_BYTES_MAX, Browse, Content, Filter};
+use crate::api::{ANSWER_BYTES_MAX, Browse, Content, Filter, PageCursor};
 
 impl Filter {
     /// Whether it asks for something that only the content of a message tells.
@@ -34,9 +34,25 @@ impl Browse {
             order: self.order,
             skip: self.skip,
             limit: self.limit,
-            cursor: self.cursor,
+            cursor: self.cursor.as_ref().and_then(PageCursor::number),
             looks: None,
         }
+    }
+}
+
+impl PageCursor {
+    /// What the queue goes on from, if that is told by a number.
+    fn number(&self) -> Option<Cursor> {
+        match self {
+            Self::After(seq) => Some(Cursor(seq.0)),
+            Self::Passed(passed) => Some(Cursor(*passed)),
+            Self::Walk(_) => None,
+        }
+    }
+
+    /// The walk that goes on from here.
+    pub(crate) fn walk(&self) -> Walk {
+        if let Self::Walk(walk) = self { Walk::clone(walk) } else { Walk::default() }
     }
 }
 

@@ -86,10 +86,10 @@ mod watermarks;
 mod work;
 
 pub use api::{
-    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, Browse, BrowsedMessage, BytesInUse, Connection, ConsumeRequest,
-    Content, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health, LeaseRequest,
-    LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, Pending, PublishedCopy,
-    QueuePage, Refused, Select, Target, Unclear,
+    ANSWER_BYTES_MAX, BROWSE_LIMIT_MAX, BROWSE_LOOKS_MAX, Browse, BrowsedMessage, BytesInUse, Connection,
+    ConsumeRequest, Content, DeclareQueue, Declared, DeleteOnly, Engine, Failure, Filter, Got, Health,
+    LeaseRequest, LeasedMessage, MemoryHealth, Metadata, NamedPolicies, NewMessage, Page, PageCursor,
+    Pending, PublishedCopy, QueuePage, Refused, Select, Target, Unclear,
 };
 pub use browsing::fitting;
 pub use clock::{

@@ -2,8 +2,8 @@
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request};
 use overtake_engine::{
-    Browse, Change, Content, Filter, JobState, JobView, LeaseRequest, NewMessage, Options, Refused, Select,
-    Started, Target,
+    Browse, Change, Content, Filter, JobState, JobView, LeaseRequest, NewMessage, Options, Page, Refused,
+    Select, Started, Target,
 };
 use overtake_lane::{BrowseOrder, Command, ConsumerId, Given, Outcome, Refusal, Settings, Status, Time};
 use overtake_store::{Committer, MemoryDisk};
@@ -73,6 +73,26 @@ impl Engine {
         self.ask("browse", Request::Browse { queue: "q".into(), browse })
     }
 
+    /// A page, and after how many steps it is there.
+    fn page(&mut self, browse: Browse) -> (Page, usize) {
+        let mut told = self.browse(browse);
+        let mut steps = 0;
+        while told.is_empty() {
+            told = self.step();
+            steps += 1;
+        }
+        let Some((_, Ok(Answer::Page(page)))) = told.pop() else { panic!("a page, not {told:?}") };
+        (page, steps)
+    }
+
+    fn lease_and_ack(&mut self, consumer: u64) {
+        let (consumer, lease) = (ConsumerId(consumer), LeaseRequest::new("q".into(), 1));
+        let (_, leased) = self.ask("lease", Request::Lease { consumer, lease }).pop().expect("told");
+        let Ok(Answer::Leased(leased)) = leased else { panic!("a lease, not {leased:?}") };
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        self.ask("ack", Request::Do(Command::Settle { receipts, outcome: Outcome::Ack }));
+    }
+
     /// Takes one step of the scan whose turn it is.
     fn step(&mut self) -> Vec<Told> {
         if let Some(change) = self.core.scan_on(NOW, LOOKS) {
@@ -135,12 +155,7 @@ fn what_stays_is_seen_once_whatever_comes_and_goes() {
         let mut gone = 0;
         let page = loop {
             engine.publish();
-            let lease = LeaseRequest::new("q".into(), 1);
-            let consumer = ConsumerId(gone);
-            let (_, leased) = engine.ask("lease", Request::Lease { consumer, lease }).pop().expect("told");
-            let Ok(Answer::Leased(leased)) = leased else { panic!("a lease, not {leased:?}") };
-            let receipts = leased.iter().map(|message| message.receipt).collect();
-            engine.ask("ack", Request::Do(Command::Settle { receipts, outcome: Outcome::Ack }));
+            engine.lease_and_ack(gone);
             gone += 1;
             if let Some((_, result)) = engine.step().pop() {
                 break result;
@@ -154,6 +169,70 @@ fn what_stays_is_seen_once_whatever_comes_and_goes() {
         assert!(seen.is_sorted_by(|a, b| a < b), "none twice, in their order: {seen:?}");
         let stayed = gone + 1..=MESSAGES;
         assert!(stayed.clone().count() > 0 && stayed.into_iter().all(|seq| seen.contains(&seq)), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_page_ends_after_so_many_looks_and_says_how_far_it_is() {
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
+        let mut engine = Engine::new();
+        let (mut cursor, mut pages) = (None, 0);
+        loop {
+            let browse = Browse { filter: none(), looks: Some(20), cursor, ..all(order) };
+            let (page, steps) = engine.page(browse);
+            assert!(steps <= 3, "{steps} steps of {LOOKS} looks");
+            assert!(page.messages.is_empty());
+            assert_eq!((page.looked_at, page.in_queue), (20, MESSAGES), "{order:?}");
+            (cursor, pages) = (page.next, pages + 1);
+            if pages == MESSAGES / 20 {
+                break;
+            }
+            assert!(cursor.is_some(), "{order:?}: there is more after {pages} pages");
+        }
+        if cursor.is_some() {
+            let (page, _) = engine.page(Browse { filter: none(), looks: Some(20), cursor, ..all(order) });
+            assert_eq!((page.looked_at, page.next), (0, None), "{order:?}: it was the end");
+        }
+    }
+}
+
+/// Gauges tell a total at once; what must be counted is counted as far as the looks go.
+#[test]
+fn a_page_that_ends_early_has_a_total_only_where_that_was_counted() {
+    let mut engine = Engine::new();
+    let browse = Browse { looks: Some(20), limit: 5, with_total: true, ..all(BrowseOrder::Newest) };
+    let (page, _) = engine.page(browse.clone());
+    assert_eq!((page.messages.len(), page.total), (5, Some(MESSAGES)));
+    for (looks, total) in [(20, None), (3 * MESSAGES as usize, Some(0))] {
+        let browse = Browse { looks: Some(looks), filter: none(), ..browse.clone() };
+        assert_eq!(engine.page(browse).0.total, total, "{looks}");
+    }
+}
+
+#[test]
+fn pages_of_few_looks_show_once_what_stays_whatever_comes_and_goes() {
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
+        for limit in [1_000, 3] {
+            let mut engine = Engine::new();
+            let (mut seen, mut cursor, mut gone) = (Vec::new(), None, 0);
+            loop {
+                let (page, _) = engine.page(Browse { looks: Some(5), limit, cursor, ..all(order) });
+                seen.extend(page.messages.iter().map(|shown| shown.message.seq.0));
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+                engine.publish();
+                engine.lease_and_ack(gone);
+                gone += 1;
+                assert!(gone < 2 * MESSAGES, "it comes to an end");
+            }
+            if order == BrowseOrder::Newest {
+                seen.reverse();
+            }
+            assert!(seen.is_sorted_by(|a, b| a < b), "none twice, in their order: {seen:?}");
+            assert!((gone + 1..=MESSAGES).all(|seq| seen.contains(&seq)), "{order:?} {limit}: {seen:?}");
+        }
     }
 }
 

@@ -347,9 +347,14 @@ pub(crate) struct BrowsedOut<'a> {
 pub(crate) struct PageOut<'a> {
     /// In the order asked for.
     messages: Vec<BrowsedOut<'a>>,
-    /// The `cursor` of the next page; missing on the last one.
+    /// The `cursor` of the next page; missing at the end of the queue. Follow it until it is missing: where a filter matches few messages, a page may have
+    /// few or none although there is a next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// How many messages this request looked at, whether they match or not. In dispatch order it may be 0 on a page that has a next one.
+    looked_at: u64,
+    /// How many messages the queue has, whatever their status.
+    in_queue: u64,
 }
 
 /// How many messages a change touched.
@@ -509,7 +514,9 @@ impl<'a> PageOut<'a> {
     pub(crate) fn of(page: &'a Page, order: BrowseOrder, shown: Shown) -> Self {
         Self {
             messages: page.messages.iter().map(|message| BrowsedOut::of(message, shown)).collect(),
-            next_cursor: page.next.map(|cursor| cursor_text(cursor, order)),
+            next_cursor: page.next.as_ref().map(|cursor| cursor_text(cursor, order)),
+            looked_at: page.looked_at,
+            in_queue: page.in_queue,
         }
     }
 }

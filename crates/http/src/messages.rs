@@ -70,7 +70,10 @@ async fn publish(
 
 /// A page of messages, left where they are.
 ///
-/// A page ends early, with a `next_cursor`, where it has 16 MiB of content (bodies and headers, before they are encoded), but
+/// A request looks at no more than `looks` messages, whether they match or not. Its page then ends with a `next_cursor`, though it may have few messages
+/// or none; `looked_at` of `in_queue` messages tell how far it came. Follow `next_cursor` until it is missing.
+///
+/// A page also ends early, with a `next_cursor`, where it has 16 MiB of content (bodies and headers, before they are encoded), but
 /// not before its first message. Bodies that are not asked for do not count.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/messages", tag = "messages",
@@ -85,6 +88,7 @@ async fn publish(
         ("order" = Option<String>, Query, description = "`dispatch` (as they will be leased), `published`, or `newest` (the last published first)"),
         ("limit" = Option<u64>, Query, description = "1 to 1000, else 50"),
         ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before"),
+        ("looks" = Option<u64>, Query, description = "At how many messages the request looks at most: 1 to 100000, else 100000"),
         ("body" = Option<String>, Query, description = "`full` or `none`"),
         ("properties" = Option<String>, Query, description = "`base64`: with `properties_base64`, or `text`"),
     ),
@@ -101,7 +105,7 @@ async fn browse(At(desk): At, QueueName(queue): QueueName, params: Params) -> An
     json(StatusCode::OK, &PageOut::of(&page, order, shown))
 }
 
-/// A page whose bodies are not shown. The engine counts them, so it takes as many of its pages as make one.
+/// A page whose bodies are not shown. The engine counts them, so it takes as many of its pages as make one, with no more looks than one has.
 async fn bare_page(desk: &Desk, queue: &str, mut browse: Browse) -> Result<Page, NotDone> {
     let (mut all, mut bytes) = (Page::default(), 0);
     loop {
@@ -111,11 +115,15 @@ async fn bare_page(desk: &Desk, queue: &str, mut browse: Browse) -> Result<Page,
         if bytes > ANSWER_BYTES_MAX && !all.messages.is_empty() {
             return Ok(all);
         }
+        let is_out_of_looks =
+            page.messages.is_empty() || browse.looks.is_some_and(|left| left as u64 <= page.looked_at);
+        browse.looks = browse.looks.map(|left| left.saturating_sub(page.looked_at as usize));
         browse.limit -= page.messages.len();
-        browse.cursor = page.next;
+        browse.cursor.clone_from(&page.next);
         all.messages.extend(page.messages);
-        all.next = page.next;
-        if all.next.is_none() || browse.limit == 0 {
+        all.looked_at += page.looked_at;
+        (all.next, all.in_queue) = (page.next, page.in_queue);
+        if all.next.is_none() || browse.limit == 0 || is_out_of_looks {
             return Ok(all);
         }
     }

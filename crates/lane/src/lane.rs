@@ -19,6 +19,7 @@ use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::{FIFO_LANE, Order, PickerKind, Settings};
 use crate::stats::LaneStats;
+use crate::walk::{Mark, OutOfLooks};
 
 /// A FIFO of one urgency.
 #[derive(Clone, Debug)]
@@ -60,28 +61,6 @@ pub(crate) struct Lane {
     /// The last sequence it ever spilled.
     pub(crate) spilled_to: Seq,
 }
-
-/// How far a walk through the ready messages of a lane has come.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    /// The walk has passed the messages up to this sequence.
-    pub(crate) seq: Seq,
-    /// Nothing in `fresh` lies between that and this one...
-    fresh: Seq,
-    /// ...unless it came since the lane had been refilled so often.
-    refills: u64,
-}
-
-impl Mark {
-    /// Passes the messages up to this sequence.
-    pub(crate) fn pass(&mut self, seq: Seq) {
-        (self.seq, self.fresh) = (seq, self.fresh.max(seq));
-    }
-}
-
-/// A step may look at no more messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OutOfLooks;
 
 impl Lane {
     fn new(name: Arc<str>, level: i32, floor: i32, settings: &Settings) -> Self {

@@ -81,6 +81,13 @@ impl Picker {
         if let Self::Weighted { turn } = self { turn.map(|turn| turn.rank) } else { None }
     }
 
+    /// Goes on with this turn, where the picker goes by turns.
+    pub(crate) fn set_turn(&mut self, to: Option<Turn>) {
+        if let Self::Weighted { turn } = self {
+            *turn = to;
+        }
+    }
+
     /// Lanes have other ranks now; the one whose turn it is, this one.
     pub(crate) fn ranks_changed(&mut self, to: Option<usize>) {
         if let Self::Weighted { turn } = self {

@@ -247,7 +247,7 @@ pub struct Look {
     pub messages: Vec<(Cursor, MessageView)>,
     /// How many messages it leaves out of those that [`Query::skip`] names.
     pub skipped: u64,
-    /// How many messages were looked at, but in dispatch order, which tells of none.
+    /// How many messages were looked at. In dispatch order those of the status that is looked for: what it passes over to find them does not count.
     pub looked: usize,
     /// Where to go on; `None`: there is nothing more to look at.
     pub next: Option<Cursor>,

@@ -2,17 +2,20 @@
 //!
 //! A walk goes through ready messages with a picker of its own and a mark in each lane: the sequence up to which it has looked at the lane. Messages that
 //! are leased, delayed or dead are gathered first, since no list has them in order: as many of the first ones as the page may need.
+//!
+//! A walk can be written down after any step ([`Walk`] is `Serialize`), to go on in another request, on the next page, or in another process.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::bitmap::Bitmap;
 use crate::broker::Broker;
 use crate::entries::Slot;
 use crate::ids::{Place, Seq, VhostId};
-use crate::lane::{Mark, OutOfLooks};
 use crate::message::{Message, State, Status};
-use crate::picker::Picker;
+use crate::picker::{Picker, Turn};
 use crate::queue::Queue;
 use crate::refusal::Refusal;
 use crate::view::{Cursor, Look, Query};
@@ -22,15 +25,19 @@ const STAGES: [Status; 4] = [Status::Leased, Status::Ready, Status::Delayed, Sta
 /// As many messages as this, times the looks of a step, are gathered at once.
 const AT_ONCE: usize = 4;
 
-/// How far a page in dispatch order has come. It begins with [`Walk::default`], and belongs to one query.
-#[derive(Debug, Default)]
+/// How far a look in dispatch order has come. It begins with [`Walk::default`], and belongs to one filter. What is written down of it does not
+/// tell how many messages were passed: read again, it begins to count anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Walk {
     /// Messages that the query takes and that were passed, on this page or before it.
+    #[serde(skip)]
     passed: u64,
     stage: Stage,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Stage {
     #[default]
     Begin,
@@ -50,17 +57,70 @@ enum Stage {
     End,
 }
 
-/// Messages by their order among those that stand alike: the number of the lease, or when something happens to them or happened; then the sequence.
-type Found = BTreeSet<(u64, Seq)>;
+/// The place of a message among those that stand alike: the number of the lease, or when something happens to it or happened; then the sequence.
+type Key = (u64, Seq);
+
+/// Messages that stand alike, the first ones of those that were not passed yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Found {
+    /// All up to here were passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Key>,
+    /// More were found than a page may need, and left out from here on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<Key>,
+    /// In their order.
+    #[serde(skip)]
+    keys: BTreeSet<Key>,
+    /// What is written down of the keys: the sequences.
+    seqs: Vec<Seq>,
+}
 
 /// The state of a walk through the lanes between two steps. Lanes are told apart by their levels, since their ranks and indices may change.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ReadyWalk {
-    picker: Picker,
-    /// The level of the lane whose turn it is with this picker.
-    turn: Option<i32>,
+    /// The level of the lane whose turn it is with a weighted picker, and how many more it may give.
+    turn: Option<(i32, u32)>,
     marks: BTreeMap<i32, Mark>,
 }
+
+/// How far a walk through the ready messages of a lane has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
+pub(crate) struct Mark {
+    /// The walk has passed the messages up to this sequence.
+    pub(crate) seq: Seq,
+    /// Nothing in `fresh` lies between that and this one...
+    pub(crate) fresh: Seq,
+    /// ...unless it came since the lane had been refilled so often.
+    pub(crate) refills: u64,
+}
+
+impl Mark {
+    /// Passes the messages up to this sequence.
+    pub(crate) fn pass(&mut self, seq: Seq) {
+        (self.seq, self.fresh) = (seq, self.fresh.max(seq));
+    }
+}
+
+impl From<Mark> for (u64, u64, u64) {
+    fn from(mark: Mark) -> Self {
+        (mark.seq.0, mark.fresh.0, mark.refills)
+    }
+}
+
+impl From<(u64, u64, u64)> for Mark {
+    fn from((seq, fresh, refills): (u64, u64, u64)) -> Self {
+        // What was written down may have been changed by anybody: there is always a next sequence.
+        let seq = seq.min(u64::MAX - 1);
+        Self { seq: Seq(seq), fresh: Seq(fresh.clamp(seq, u64::MAX - 1)), refills }
+    }
+}
+
+/// A step may look at no more messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutOfLooks;
 
 /// The end of a step.
 enum Pause {
@@ -79,6 +139,8 @@ struct Maker<'a> {
     left: usize,
     /// Messages that may be gathered at once.
     at_once: usize,
+    /// Messages that the query may take which were looked at.
+    looked: usize,
     /// Messages that the query takes and that come before the page.
     before: u64,
     look: Look,
@@ -113,11 +175,12 @@ impl Queue {
             accept,
             left,
             at_once: left.saturating_mul(AT_ONCE),
+            looked: 0,
             before: query.cursor.map_or(0, |cursor| cursor.0).saturating_add(query.skip),
             look: Look::default(),
         };
         let is_paused = maker.go_on(walk).is_err();
-        Look { next: is_paused.then_some(Cursor(walk.passed)), ..maker.look }
+        Look { looked: maker.looked, next: is_paused.then_some(Cursor(walk.passed)), ..maker.look }
     }
 
     /// The messages that stand so, if they are no more than `most`.
@@ -134,7 +197,7 @@ impl Queue {
 
 /// The key of a message among those that stand alike: what is leased by its lease, what is delayed by when it is due, dead letters by when
 /// they died.
-fn key(queue: &Queue, slot: Slot) -> (u64, Seq) {
+fn key(queue: &Queue, slot: Slot) -> Key {
     let entry = &queue.entries[slot];
     let order = match entry.message.state {
         State::Delayed { .. } => entry.alarm().0,
@@ -145,8 +208,39 @@ fn key(queue: &Queue, slot: Slot) -> (u64, Seq) {
     (order, entry.message.seq)
 }
 
+impl Walk {
+    /// How many messages that the query takes were passed.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Whether the walk has found messages that it shows next, which takes few looks more.
+    #[must_use]
+    pub fn shows(&self) -> bool {
+        matches!(self.stage, Stage::Show { .. })
+    }
+
+    /// Writes down what was found, so that the walk can be serialized.
+    #[must_use]
+    pub fn written(mut self) -> Self {
+        if let Stage::Gather { found, .. } | Stage::Show { found, .. } = &mut self.stage {
+            found.seqs.extend(std::mem::take(&mut found.keys).into_iter().map(|(_, seq)| seq));
+        }
+        self.passed = 0;
+        self
+    }
+}
+
+impl Found {
+    fn after(after: Option<Key>) -> Self {
+        Self { after, ..Self::default() }
+    }
+}
+
 impl Maker<'_> {
     fn go_on(&mut self, walk: &mut Walk) -> Result<(), Pause> {
+        self.read(&mut walk.stage);
         loop {
             match &mut walk.stage {
                 Stage::Begin => walk.stage = self.after(walk.passed, None),
@@ -156,18 +250,12 @@ impl Maker<'_> {
                 }
                 Stage::Show { status, found } => {
                     let status = *status;
-                    while let Some(&(_, seq)) = found.first() {
-                        self.look()?;
-                        // The message may be gone, or have another status by now.
-                        let slot = self.queue.by_seq.get(seq);
-                        let slot = slot.filter(|slot| self.status(*slot) == status);
-                        if let Some(slot) = slot {
-                            let entry = &self.queue.entries[slot];
-                            self.show(&mut walk.passed, entry.lane, &entry.message)?;
-                        }
-                        found.pop_first();
-                    }
-                    walk.stage = self.after(walk.passed, Some(status));
+                    self.show_found(&mut walk.passed, status, found)?;
+                    let (is_cut, after) = (found.cut.is_some(), found.after);
+                    walk.stage = match is_cut {
+                        true => self.stage_of(walk.passed, status, after),
+                        false => self.after(walk.passed, Some(status)),
+                    };
                 }
                 Stage::Ready(ready) => {
                     self.lanes(&mut walk.passed, ready)?;
@@ -178,18 +266,36 @@ impl Maker<'_> {
         }
     }
 
+    /// Finds again what was written down.
+    fn read(&self, stage: &mut Stage) {
+        let (Stage::Gather { status, found, .. } | Stage::Show { status, found }) = stage else { return };
+        let slots = found.seqs.drain(..).filter_map(|seq| self.queue.by_seq.get(seq));
+        let slots = slots.filter(|slot| self.status(*slot) == *status);
+        let keys = slots.map(|slot| key(self.queue, slot));
+        // What comes later by now than it did may come after others that were left out.
+        found.keys.extend(keys.filter(|key| found.cut.is_none_or(|cut| *key < cut)));
+    }
+
     /// The stage of the next status that the query wants.
     fn after(&mut self, passed: u64, status: Option<Status>) -> Stage {
         let done = status.map_or(0, |status| 1 + STAGES.iter().take_while(|stage| **stage != status).count());
         let mut wanted =
             STAGES[done..].iter().filter(|stage| self.query.status.is_none_or(|only| only == **stage));
-        let Some(status) = wanted.next().copied() else { return Stage::End };
+        wanted.next().map_or(Stage::End, |status| self.stage_of(passed, *status, None))
+    }
+
+    /// The stage that shows the messages that stand so, after this one.
+    fn stage_of(&mut self, passed: u64, status: Status, after: Option<Key>) -> Stage {
         if status == Status::Ready {
-            let picker = self.queue.picker.clone();
-            let turn = picker.turn().map(|rank| self.queue.lanes.at_rank(rank).level);
-            return Stage::Ready(ReadyWalk { picker, turn, marks: BTreeMap::new() });
+            let turn = match self.queue.picker {
+                Picker::Weighted { turn: Some(Turn { rank, left }) } => {
+                    Some((self.queue.lanes.at_rank(rank).level, left))
+                }
+                _ => None,
+            };
+            return Stage::Ready(ReadyWalk { turn, marks: BTreeMap::new() });
         }
-        let mut found = Found::new();
+        let mut found = Found::after(after);
         match self.queue.few_standing_so(status, self.at_once) {
             Some(few) => {
                 few.into_iter().for_each(|slot| self.find(passed, slot, &mut found));
@@ -201,14 +307,16 @@ impl Maker<'_> {
 
     /// Takes note of a message if it may be on the page.
     fn find(&mut self, passed: u64, slot: Slot, found: &mut Found) {
-        if !self.takes(&self.queue.entries[slot].message) {
+        let key = key(self.queue, slot);
+        let is_meant = found.after < Some(key) && found.cut.is_none_or(|cut| key < cut);
+        if !is_meant || !self.takes(&self.queue.entries[slot].message) {
             return;
         }
-        found.insert(key(self.queue, slot));
+        found.keys.insert(key);
         // A message more than the page holds tells that there is a next page.
         let ahead = usize::try_from(self.before.saturating_sub(passed)).unwrap_or(usize::MAX);
-        if found.len() > ahead.saturating_add(self.query.limit).saturating_add(1) {
-            found.pop_last();
+        if found.keys.len() > ahead.saturating_add(self.query.limit).saturating_add(1) {
+            found.cut = found.keys.pop_last();
         }
     }
 
@@ -229,11 +337,27 @@ impl Maker<'_> {
         Ok(())
     }
 
+    fn show_found(&mut self, passed: &mut u64, status: Status, found: &mut Found) -> Result<(), Pause> {
+        while let Some(&(order, seq)) = found.keys.first() {
+            self.look()?;
+            // The message may be gone, or have another status by now.
+            let slot = self.queue.by_seq.get(seq).filter(|slot| self.status(*slot) == status);
+            if let Some(slot) = slot {
+                let entry = &self.queue.entries[slot];
+                self.show(passed, entry.lane, &entry.message)?;
+            }
+            found.keys.pop_first();
+            found.after = found.after.max(Some((order, seq)));
+        }
+        Ok(())
+    }
+
     fn status(&self, slot: Slot) -> Status {
         self.queue.entries[slot].message.state.status()
     }
 
     fn takes(&mut self, message: &Message) -> bool {
+        self.looked += 1;
         self.query.takes(message) && (self.accept)(message.place)
     }
 
@@ -259,15 +383,19 @@ impl Maker<'_> {
         let queue = self.queue;
         let lanes = &queue.lanes;
         let rank_of = |level: i32| (0..lanes.len()).find(|rank| lanes.at_rank(*rank).level == level);
-        walk.picker.ranks_changed(walk.turn.and_then(rank_of));
+        let turn = walk.turn.and_then(|(level, left)| Some(Turn { rank: rank_of(level)?, left }));
+        let mut picker = queue.picker.clone();
+        picker.set_turn(turn);
         let mut ready = lanes.ready();
         if let Some(priority) = self.query.priority.filter(|_| queue.has_lane_per_priority()) {
             let own = lanes.find(priority).ok();
             (0..lanes.len()).filter(|rank| Some(*rank) != own).for_each(|rank| ready.set(rank, false));
         }
         let mut heads = Heads { queue, lanes: std::iter::repeat_with(|| None).take(lanes.len()).collect() };
-        let ended = self.pick_on(passed, walk, ready, &mut heads);
-        walk.turn = walk.picker.turn().map(|rank| lanes.at_rank(rank).level);
+        let ended = self.pick_on(passed, (&mut picker, &mut walk.marks), ready, &mut heads);
+        if let Picker::Weighted { turn } = picker {
+            walk.turn = turn.map(|Turn { rank, left }| (lanes.at_rank(rank).level, left));
+        }
         heads.mark(&mut walk.marks);
         ended
     }
@@ -276,22 +404,22 @@ impl Maker<'_> {
     fn pick_on(
         &mut self,
         passed: &mut u64,
-        walk: &mut ReadyWalk,
+        (picker, marks): (&mut Picker, &mut BTreeMap<i32, Mark>),
         mut ready: Bitmap,
         heads: &mut Heads<'_>,
     ) -> Result<(), Pause> {
         let lanes = &self.queue.lanes;
         loop {
-            if let Picker::Aging { .. } = walk.picker {
+            if let Picker::Aging { .. } = picker {
                 // This picker compares the heads of all lanes.
                 for rank in ready.iter() {
-                    let has_head = heads.has(rank, &mut walk.marks, &mut self.left)?;
+                    let has_head = heads.has(rank, marks, &mut self.left)?;
                     ready.set(rank, has_head);
                 }
             }
             let head = |rank: usize| lanes.at_rank(rank).head_of(heads.known(rank));
-            let Some(rank) = walk.picker.pick(ready, head) else { return Ok(()) };
-            if !heads.has(rank, &mut walk.marks, &mut self.left)? {
+            let Some(rank) = picker.pick(ready, head) else { return Ok(()) };
+            if !heads.has(rank, marks, &mut self.left)? {
                 // The lane has no more, or its next run cannot be read.
                 ready.set(rank, false);
                 continue;
@@ -303,7 +431,7 @@ impl Maker<'_> {
                 self.show(passed, lanes.index_at(rank), message)?;
             }
             heads.pass(rank);
-            walk.picker.charge(rank, lane.weight);
+            picker.charge(rank, lane.weight);
         }
     }
 }

@@ -71,9 +71,20 @@ impl End {
     }
 
     async fn page(&self, status: &str, limit: u64) -> Result<Vec<Value>, Failure> {
-        let query = format!("?status={status}&order=published&limit={limit}&properties=base64");
-        let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
-        Ok(messages(&mut page))
+        self.first(&format!("?status={status}&order=published&limit={limit}&properties=base64")).await
+    }
+
+    /// The first page with a message; empty: there is none. A page may be empty although the queue has more to look at.
+    async fn first(&self, query: &str) -> Result<Vec<Value>, Failure> {
+        let mut cursor = String::new();
+        loop {
+            let mut page = self.client.get(&(self.path(&["messages"]) + query + &cursor)).await?;
+            let found = messages(&mut page);
+            match page["next_cursor"].as_str() {
+                Some(next) if found.is_empty() => cursor = format!("&cursor={next}"),
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// The first message that waits here and that `is_it` names, without its body.
@@ -96,9 +107,8 @@ impl End {
     /// Whether messages wait here that were published without a priority.
     async fn has_any_without_priority(&self) -> Result<bool, Failure> {
         for status in WAITING {
-            let query = format!("?status={status}&without_priority=true&limit=1&body=none");
-            let mut page = self.client.get(&(self.path(&["messages"]) + &query)).await?;
-            if !messages(&mut page).is_empty() {
+            let query = format!("?status={status}&without_priority=true&order=published&limit=1&body=none");
+            if !self.first(&query).await?.is_empty() {
                 return Ok(true);
             }
         }

@@ -1,11 +1,11 @@
 //! Seeing without taking.
 
 use overtake_lane::BrowseOrder::{Dispatch, Newest, Published};
-use overtake_lane::{BrowseOrder, Cursor, Given, Order, Settings};
+use overtake_lane::{BrowseOrder, Given, Order, Settings};
 
 use super::words::{filter, name_of};
 use super::{ENDS, Fixture, Story, settings};
-use crate::api::{Browse, Content, Filter, Select};
+use crate::api::{Browse, BrowsedMessage, Content, Filter, Page, PageCursor, Select};
 
 /// A message that was seen is still there, as it was.
 pub async fn browsing_changes_nothing<F: Fixture>(fixture: F) {
@@ -95,7 +95,7 @@ pub async fn a_page_begins_after_what_is_left_out_and_tells_the_total<F: Fixture
         (Newest, "priority=3", 0, " of 0"),
     ] {
         let filter = filter(text);
-        let browse = Browse { filter, order, skip, limit: 2, with_total: true, cursor: None };
+        let browse = Browse { filter, order, skip, limit: 2, with_total: true, ..Browse::default() };
         let page = story.engine().browse("q", browse).await.expect("browsed");
         let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();
         let total = page.total.expect("it was asked for");
@@ -128,14 +128,20 @@ pub async fn a_filter_takes_status_priority_key_and_headers<F: Fixture>(fixture:
 }
 
 async fn pages(story: &Story<impl Fixture>, order: BrowseOrder, limit: usize, filter: Filter) -> Vec<String> {
-    let (mut pages, mut cursor): (Vec<String>, Option<Cursor>) = (Vec::new(), None);
+    let browse = Browse { filter, order, limit, ..Browse::default() };
+    let names =
+        |page: &Page| page.messages.iter().map(|message| name_of(&message.content)).collect::<Vec<_>>();
+    follow(story, &browse).await.iter().map(|page| names(page).join(" ")).collect()
+}
+
+/// A page, and all that come after it.
+async fn follow(story: &Story<impl Fixture>, browse: &Browse) -> Vec<Page> {
+    let (mut pages, mut cursor): (Vec<Page>, Option<PageCursor>) = (Vec::new(), None);
     loop {
-        let browse = Browse { filter: filter.clone(), order, limit, cursor, ..Browse::default() };
-        let page = story.engine().browse("q", browse).await.expect("browsed");
-        assert!(page.messages.len() <= limit);
-        let names: Vec<_> = page.messages.iter().map(|message| name_of(&message.content)).collect();
-        pages.push(names.join(" "));
-        cursor = page.next;
+        let page = story.engine().browse("q", Browse { cursor, ..browse.clone() }).await.expect("browsed");
+        assert!(page.messages.len() <= browse.limit);
+        cursor = page.next.clone();
+        pages.push(page);
         if cursor.is_none() {
             return pages;
         }
@@ -159,6 +165,38 @@ pub async fn pages_of_a_filter_hold_what_it_takes<F: Fixture>(fixture: F) {
     let filter = Filter { key: Some("k".into()), ..Filter::default() };
     assert_eq!(pages(&story, Published, 2, filter.clone()).await, ["a b", "c"]);
     assert_eq!(pages(&story, Dispatch, 2, filter).await, ["b a", "c"]);
+}
+
+/// Pages that end after so many looks show together what one page shows, and tell how far they have come.
+pub async fn a_look_that_ends_early_goes_on_where_it_was<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    story
+        .publish("out:9,key=k x:1 a:1,key=k dead:8,key=k y:9 b:5,key=k z:1 later:9,delay=600000,key=k")
+        .await;
+    story.publish("c:1,key=k").await;
+    story.lease(1).await;
+    story.ack("out").await;
+    story.publish("held:9,key=k").await;
+    story.lease(2).await;
+    for order in [Dispatch, Published, Newest] {
+        for text in ["", "key=k", "key=none", "ready key=k", "leased", "priority=1"] {
+            let whole = Browse { filter: filter(text), order, limit: 100, ..Browse::default() };
+            let all = follow(&story, &whole).await;
+            let [whole_page] = &all[..] else { panic!("one page: {} of {text:?}", all.len()) };
+            for (looks, limit) in [(1, 100), (2, 100), (3, 1)] {
+                let some = follow(&story, &Browse { looks: Some(looks), limit, ..whole.clone() }).await;
+                let found: Vec<_> = some.iter().flat_map(|page| &page.messages).collect();
+                let expect: Vec<_> = whole_page.messages.iter().collect();
+                let seqs =
+                    |all: &[&BrowsedMessage]| all.iter().map(|one| one.message.seq).collect::<Vec<_>>();
+                assert_eq!(seqs(&found), seqs(&expect), "{order:?} {text:?} {looks} {limit}");
+                assert!(some.iter().all(|page| page.in_queue == 9), "{order:?} {text:?}");
+            }
+            assert!(whole_page.looked_at <= 9, "{order:?} {text:?} {}", whole_page.looked_at);
+            let must_look = text == "key=none" || text == "key=k";
+            assert!(whole_page.looked_at == 9 || !must_look, "{order:?} {text:?} {}", whole_page.looked_at);
+        }
+    }
 }
 
 /// What was published without a priority is told apart from what was given the one that this counts as.

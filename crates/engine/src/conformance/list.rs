@@ -243,6 +243,7 @@ macro_rules! conformance_tests {
                 a_page_begins_after_what_is_left_out_and_tells_the_total,
                 pages_follow_each_other_without_a_gap,
                 pages_of_a_filter_hold_what_it_takes,
+                a_look_that_ends_early_goes_on_where_it_was,
                 a_cursor_in_publish_order_survives_what_is_taken_meanwhile,
                 a_message_is_shown_with_its_content,
             ;

@@ -22,7 +22,7 @@ use overtake_lane::{
 use super::room::{Cost, setting_cost};
 use super::scan::Turn;
 use super::{Answer, Core, Out, Request};
-use crate::api::{Browse, Filter, Select};
+use crate::api::{Browse, Filter, PageCursor, Select};
 use crate::jobs::{Change, JobRecord, JobState, JobView, Started, job_key, job_of_key};
 
 /// Jobs that are over and still told of, the newest.
@@ -235,7 +235,7 @@ impl<T> Core<T> {
             filter: record.filter.clone(),
             order: BrowseOrder::Published,
             limit: (looks / LOOKS_PER_CHANGE).max(1),
-            cursor: Some(Cursor(record.passed)),
+            cursor: Some(PageCursor::After(Seq(record.passed))),
             ..Browse::default()
         };
         let look = self.find_some(bulk.name(), &browse, &mut Walk::default(), Some(looks))?;

@@ -12,15 +12,20 @@
 //! | that matches from the first step to the last and, in dispatch order, stays in its lane and stands as it stood | once |
 //! | any other | once or not at all |
 //!
-//! The orders `published` and `newest` go by the sequence of a message, which never changes; for dispatch order see [`Walk`].
+//! The orders `published` and `newest` go by the sequence of a message, which never changes; for dispatch order see [`Walk`]. The same holds from one page
+//! to the next, but that there a message of the second row may be seen again.
+//!
+//! A page ends when it is full, at the end of the queue, or after [as many looks](Browse::looks) as it may take.
 
 use std::sync::Arc;
 
-use overtake_lane::{Asker, BrowseOrder, Cursor, QueueId, Refusal, Time, Walk};
+use overtake_lane::{
+    Asker, BrowseOrder, Cursor, LaneView, Look, MessageView, QueueId, Refusal, Seq, Time, Walk,
+};
 
 use super::bulk::Bulk;
 use super::{Answer, Core, Out, Request};
-use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page};
+use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, PageCursor};
 
 /// What waits in line for its next step.
 #[derive(Debug)]
@@ -55,8 +60,6 @@ pub(super) struct Scan<T> {
     page: Page,
     /// Bytes of the messages of the page.
     bytes: u64,
-    /// Where to go on after the last message of the page.
-    last: Option<Cursor>,
     stage: Stage,
 }
 
@@ -93,16 +96,24 @@ impl<T> Core<T> {
             Turn::Change(bulk) => return self.bulk_step(now, bulk, looks),
         };
         self.asking = scan.asker;
+        let looks = scan.step(looks);
         let result = match self.scan_step(&mut scan, looks) {
             Ok(false) => {
                 self.scans.push_back(Turn::Look(scan));
                 return None;
             }
-            Ok(true) => Ok(Answer::Page(scan.page)),
+            Ok(true) => self.page_of(now, &mut scan).map(Answer::Page).map_err(Into::into),
             Err(refusal) => Err(refusal.into()),
         };
         self.outs.push(Out::Answer { ticket: scan.ticket, result, durable: false });
         None
+    }
+
+    fn page_of(&self, now: Time, scan: &mut Scan<T>) -> Result<Page, Refusal> {
+        let view = self.broker.view(now, scan.asker.vhost, &scan.name)?;
+        let in_lane = |lane: &LaneView| lane.ready + lane.delayed + lane.leased + lane.dead;
+        scan.page.in_queue = view.lanes.iter().map(in_lane).sum();
+        Ok(std::mem::take(&mut scan.page))
     }
 
     /// Ends the looks whose answers nobody waits for. A change goes on all the same.
@@ -123,9 +134,8 @@ impl<T> Core<T> {
                 asker: self.asking,
                 queue,
                 name,
-                last: browse.cursor,
+                walk: browse.cursor.as_ref().map(PageCursor::walk).unwrap_or_default(),
                 browse,
-                walk: Walk::default(),
                 page: Page::default(),
                 bytes: 0,
                 stage: Stage::Page,
@@ -142,54 +152,119 @@ impl<T> Core<T> {
         if self.broker.id_of(scan.asker.vhost, &scan.name)? != scan.queue {
             return Err(Refusal::NoSuchQueue);
         }
-        match scan.stage {
+        let is_done = match scan.stage {
             Stage::Page => {
-                let is_done = self.page_step(scan, looks)?;
-                if is_done && scan.browse.with_total {
+                let is_page_done = self.page_step(scan, looks)?;
+                if is_page_done && scan.browse.with_total {
                     scan.stage = Stage::Count { counted: 0, from: None };
-                    return Ok(false);
                 }
-                Ok(is_done)
+                is_page_done && !scan.browse.with_total
             }
             Stage::Count { counted, from } => {
                 let filter = &scan.browse.filter;
+                // Gauges may tell without a look.
                 let (more, next) = self.count_some(&scan.name, filter, from, Some(looks))?;
                 scan.stage = Stage::Count { counted: counted + more, from: next };
                 scan.page.total = Some(counted + more).filter(|_| next.is_none());
-                Ok(next.is_none())
+                next.is_none() || scan.browse.looks.is_some_and(|left| left <= looks)
             }
+        };
+        if let Some(left) = &mut scan.browse.looks {
+            *left = left.saturating_sub(looks);
         }
+        Ok(is_done)
     }
 
     /// Whether the page is done.
     fn page_step(&self, scan: &mut Scan<T>, looks: usize) -> Result<bool, Refusal> {
-        let Scan { name, browse, walk, page, bytes, last, .. } = scan;
-        let look = self.find_some(name, browse, walk, Some(looks))?;
-        for (cursor, message) in look.messages {
-            // In dispatch order a message whose status has changed may come again.
-            let is_again = |shown: &BrowsedMessage| shown.message.seq == message.seq;
-            if browse.order == BrowseOrder::Dispatch && page.messages.iter().any(is_again) {
+        let walk = scan.walk.clone();
+        let look = self.find_some(&scan.name, &scan.browse, &mut scan.walk, Some(looks))?;
+        let found = look.messages.len();
+        let fitting = scan.fitting(&look);
+        if fitting < found {
+            // The page ends before a message that was found by now.
+            scan.walk = walk;
+            scan.browse.limit = fitting;
+            let look = self.find_some(&scan.name, &scan.browse, &mut scan.walk, Some(looks))?;
+            let next = self.put_on_page(scan, look);
+            scan.page.next = scan.cursor(next);
+            return Ok(true);
+        }
+        let next = self.put_on_page(scan, look);
+        let is_out_of_looks = scan.browse.looks.is_some_and(|left| left <= looks) && !scan.must_go_on();
+        let is_done = next.is_none() || scan.browse.limit == 0 || is_out_of_looks;
+        if is_done {
+            scan.page.next = scan.cursor(next);
+        }
+        Ok(is_done)
+    }
+
+    /// Shows what was found, and says where the queue goes on.
+    fn put_on_page(&self, scan: &mut Scan<T>, look: Look) -> Option<Cursor> {
+        for (_, message) in look.messages {
+            if scan.is_again(&message) {
                 continue;
             }
-            *bytes += u64::from(message.bytes);
-            if !page.messages.is_empty() && *bytes > ANSWER_BYTES_MAX {
-                page.next = *last;
-                return Ok(true);
-            }
-            *last = Some(cursor);
-            browse.limit -= 1;
-            page.messages.push(BrowsedMessage {
+            scan.bytes += u64::from(message.bytes);
+            scan.browse.limit -= 1;
+            scan.page.messages.push(BrowsedMessage {
                 content: self.content(message.place),
-                held: self.held(name, &message),
+                held: self.held(&scan.name, &message),
                 message,
                 position: None,
                 position_in_priority: None,
             });
         }
-        if browse.order != BrowseOrder::Dispatch {
-            (browse.skip, browse.cursor) = (browse.skip - look.skipped, look.next);
+        scan.page.looked_at += look.looked as u64;
+        if scan.browse.order != BrowseOrder::Dispatch {
+            scan.browse.skip -= look.skipped;
+            scan.browse.cursor = scan.cursor(look.next);
         }
-        page.next = look.next;
-        Ok(look.next.is_none() || browse.limit == 0)
+        look.next
+    }
+}
+
+impl<T> Scan<T> {
+    /// Whether a message is on the page already: in dispatch order one whose status has changed may come again.
+    fn is_again(&self, message: &MessageView) -> bool {
+        let is_it = |shown: &BrowsedMessage| shown.message.seq == message.seq;
+        self.browse.order == BrowseOrder::Dispatch && self.page.messages.iter().any(is_it)
+    }
+
+    /// How many of these messages have room on the page, which has one at least.
+    fn fitting(&self, look: &Look) -> usize {
+        let mut bytes = self.bytes;
+        let is_empty = self.page.messages.is_empty();
+        let fits = |(at, (_, message)): &(usize, &(Cursor, MessageView))| {
+            bytes += if self.is_again(message) { 0 } else { u64::from(message.bytes) };
+            bytes <= ANSWER_BYTES_MAX || (is_empty && *at == 0)
+        };
+        look.messages.iter().enumerate().take_while(fits).count()
+    }
+
+    /// How many messages the next step looks at, of so many that it may.
+    fn step(&self, looks: usize) -> usize {
+        let left = self.browse.looks.filter(|_| !self.must_go_on());
+        left.map_or(looks, |left| left.clamp(1, looks))
+    }
+
+    /// Where the page goes on, if its queue says that there is more.
+    fn cursor(&self, next: Option<Cursor>) -> Option<PageCursor> {
+        let next = next?;
+        Some(match self.browse.order {
+            BrowseOrder::Dispatch => PageCursor::Walk(Arc::new(self.walk.clone().written())),
+            BrowseOrder::Published | BrowseOrder::Newest => PageCursor::After(Seq(next.0)),
+        })
+    }
+
+    /// Whether the page goes on without looks left: what is left out is passed in one request, and what was found is shown.
+    fn must_go_on(&self) -> bool {
+        match (self.browse.order, &self.browse.cursor) {
+            (BrowseOrder::Dispatch, cursor) => {
+                let before = if let Some(PageCursor::Passed(before)) = cursor { *before } else { 0 };
+                self.walk.shows() || self.walk.passed() < before.saturating_add(self.browse.skip)
+            }
+            _ => self.browse.skip > 0,
+        }
     }
 }

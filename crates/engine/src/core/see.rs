@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Look, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Status, Time,
-    Topology, Walk,
+    Binding, BrowseOrder, Cursor, Look, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Seq, Status,
+    Time, Topology, Walk,
 };
 
 use super::{Answer, Core, Request};
-use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, QueuePage};
+use crate::api::{Browse, BrowsedMessage, Filter, Metadata, NamedPolicies, PageCursor, QueuePage};
 use crate::jobs::is_of_broker;
 
 impl<T> Core<T> {
@@ -113,6 +113,7 @@ impl<T> Core<T> {
         cursor: Option<Cursor>,
         looks: Option<usize>,
     ) -> Result<(u64, Option<Cursor>), Refusal> {
+        let cursor = cursor.map(|cursor| PageCursor::After(Seq(cursor.0)));
         let browse = Browse { filter: filter.clone(), cursor, ..Browse::default() };
         let query = Query { looks, ..self.query(queue, &browse)? };
         let mut says = |place| self.says(place, filter);

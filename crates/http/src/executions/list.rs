@@ -82,7 +82,7 @@ impl Executions {
         let (mut executions, mut total) = (Vec::new(), 0);
         let filter = source.filter.clone();
         let mut browse =
-            Browse { filter, order: BrowseOrder::Newest, skip, with_total: true, limit, cursor: None };
+            Browse { filter, order: BrowseOrder::Newest, skip, with_total: true, limit, ..Browse::default() };
         loop {
             let page = match self.desk.browse(&source.name, browse.clone()).await {
                 Ok(page) => page,

@@ -309,6 +309,33 @@ async fn a_nack_with_a_delay_waits_and_a_release_does_not() {
 }
 
 #[tokio::test]
+async fn a_request_looks_at_no_more_messages_than_it_says_and_tells_how_far_it_came() {
+    let world = World::with_queue("").await;
+    world.publish("a:1 b:9 c:5 d:9 e:1 f:3 g:3").await;
+    for order in ["dispatch", "published", "newest"] {
+        for body in ["full", "none"] {
+            let (mut cursor, mut looked, mut found, mut pages) = (String::new(), 0, Vec::new(), 0);
+            loop {
+                // No message has it.
+                let path =
+                    format!("/v1/queues/q/messages?header.x=1&looks=2&order={order}&body={body}{cursor}");
+                let page = world.get(&path).await.expect(200);
+                let at = page.json["looked_at"].as_u64().expect("a number");
+                assert!(at <= 2, "{at} messages");
+                assert_eq!(page.json["in_queue"], 7);
+                (looked, pages) = (looked + at, pages + 1);
+                found.extend(page.json["messages"].as_array().expect("messages").clone());
+                let Some(next) = page.json["next_cursor"].as_str() else { break };
+                cursor = format!("&cursor={next}");
+            }
+            assert_eq!((looked, found.len()), (7, 0), "{order} {body}");
+            assert!(pages >= 4, "{pages} pages of {order} {body}");
+        }
+    }
+    assert_eq!(world.get("/v1/queues/q/messages?looks=0").await.code(), "422 value-invalid");
+}
+
+#[tokio::test]
 async fn messages_are_browsed_in_pages() {
     let world = World::with_queue("").await;
     world.publish("a:1 b:9 c:5 d:9 e:1").await;

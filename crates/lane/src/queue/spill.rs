@@ -11,11 +11,11 @@ use crate::command::{Effect, Step};
 use crate::entries::{List, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
-use crate::lane::{Mark, OutOfLooks};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
 use crate::remains::Heap;
 use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
+use crate::walk::{Mark, OutOfLooks};
 
 /// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
 const WORTH_IT: usize = 2;

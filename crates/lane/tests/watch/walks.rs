@@ -1,4 +1,4 @@
-//! Looks in dispatch order that go on step by step while messages come, go and change.
+//! Looks in dispatch order that go on step by step, and page by page, while messages come, go and change. After each step they are written down and read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ impl Walks {
             going.retain(&messages);
             let step = broker.walk(view.vhost, &view.name, &going.query, &mut going.walk, &mut |_| true);
             let look = step.expect("the queue is there");
+            going.walk = written_down(&going.walk);
             going.shown.extend(look.messages.iter().map(|(_, message)| message.seq));
             if look.next.is_some() {
                 self.walks.insert(view.queue, going);
@@ -62,18 +63,20 @@ impl Walks {
     /// The steps of a walk during which nothing happens show what a page shows that is made at once.
     fn check_whole(&self, broker: &Broker, view: &QueueView, messages: &[MessageView]) {
         let query = query(self.steps, messages);
-        let whole = Query { looks: None, order: BrowseOrder::Dispatch, ..query.clone() };
+        let whole = Query { looks: None, limit: usize::MAX, order: BrowseOrder::Dispatch, ..query.clone() };
         let whole = broker.browse(view.vhost, &view.name, &whole, &mut |_| true).expect("it is there");
         let (mut walk, mut stepped) = (Walk::default(), Vec::new());
         loop {
             let look = broker.walk(view.vhost, &view.name, &query, &mut walk, &mut |_| true);
             let look = look.expect("it is there");
-            stepped.extend(look.messages.into_iter().map(|(at, message)| (at, message.seq)));
+            assert!(look.messages.len() <= query.limit);
+            stepped.extend(look.messages.into_iter().map(|(_, message)| message.seq));
             if look.next.is_none() {
                 break;
             }
+            walk = written_down(&walk);
         }
-        let whole: Vec<_> = whole.messages.into_iter().map(|(at, message)| (at, message.seq)).collect();
+        let whole: Vec<_> = whole.messages.into_iter().map(|(_, message)| message.seq).collect();
         assert_eq!(stepped, whole, "of {}: {query:?}", view.name);
     }
 }
@@ -96,6 +99,11 @@ impl Going {
     }
 }
 
+fn written_down(walk: &Walk) -> Walk {
+    let text = serde_json::to_string(&walk.clone().written()).expect("a walk can be written");
+    serde_json::from_str(&text).expect("and read")
+}
+
 fn standing(message: &MessageView) -> Standing {
     (message.status, Arc::clone(&message.lane), message.level.0)
 }
@@ -108,7 +116,7 @@ fn query(nth: usize, messages: &[MessageView]) -> Query {
     Query {
         status: statuses[nth % statuses.len()],
         priority: some.filter(|_| nth.is_multiple_of(7)).map(|message| message.level),
-        limit: usize::MAX,
+        limit: [usize::MAX, 1, 2][nth % 3],
         looks: Some(1 + nth % 4),
         ..Query::default()
     }

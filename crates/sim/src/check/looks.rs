@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::{Answer, Request};
-use overtake_engine::{Browse, Refused, Select, Started};
+use overtake_engine::{Browse, PageCursor, Refused, Select, Started};
 use overtake_lane::{Broker, BrowseOrder, Command, Message, QueueId, Seq, State, Status, Which};
 
 use crate::audit::Audit;
@@ -90,8 +90,10 @@ impl Looks {
             format!("of queue {} messages are shown in the order {seqs:?}", queue.0)
         })?;
         let is_reached = |seq: &&Seq| match browse.order {
-            BrowseOrder::Published => page.next.is_none_or(|next| seq.0 <= next.0),
-            // The cursor counts what was shown.
+            BrowseOrder::Published => {
+                page.next.as_ref().is_none_or(|next| matches!(next, PageCursor::After(last) if *seq <= last))
+            }
+            // The cursor does not tell which messages it has passed.
             BrowseOrder::Dispatch => page.next.is_none(),
             BrowseOrder::Newest => false,
         };

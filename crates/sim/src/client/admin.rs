@@ -49,12 +49,11 @@ impl World {
                 Some(change(queue, select, Change::Replay(promote)))
             }
             11 => {
-                let browse = Browse {
-                    filter: self.filter(),
-                    order: self.rng().one_of(&[BrowseOrder::Dispatch, BrowseOrder::Published]),
-                    limit: 50,
-                    ..Browse::default()
-                };
+                let filter = self.filter();
+                let order = self.rng().one_of(&[BrowseOrder::Dispatch, BrowseOrder::Published]);
+                // Some pages end early.
+                let looks = filter.key.is_some().then_some(7);
+                let browse = Browse { filter, order, limit: 50, looks, ..Browse::default() };
                 Some(Request::Browse { queue, browse })
             }
             12 => Some(Request::Queues { after: None, limit: 100 }),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use overtake_engine::{Browse, Failure, Filter};
+use overtake_engine::{Browse, Failure, Filter, PageCursor};
 use overtake_lane::{
     Asker, BrowseOrder, Message, Options, Order, PickerKind, Place, PlaceNumber, QueueView, Refusal, Seq,
     State, Status, Time, public_id,
@@ -42,6 +42,20 @@ struct Found {
     seen: BTreeMap<Seq, Seen>,
     /// Those that the filter takes.
     matching: BTreeSet<Seq>,
+    /// How many messages were looked at.
+    looked: u64,
+    /// Where the looks ended before the messages did, of those partitions the place that comes first in the order that is asked for.
+    end: Option<Seq>,
+}
+
+/// What a page is made of.
+pub(super) struct Sought {
+    /// A queue of which nothing is missing that the page may show.
+    pub(super) image: Image,
+    /// How many messages were looked at.
+    pub(super) looked_at: u64,
+    /// Where the page goes on if the image has no more; `None`: there is nothing more.
+    pub(super) end: Option<Seq>,
 }
 
 impl Found {
@@ -49,6 +63,15 @@ impl Found {
         // A message that moved meanwhile may be seen twice. The later is right.
         self.seen.extend(other.seen);
         self.matching.extend(other.matching);
+        self.looked += other.looked;
+    }
+
+    /// Forgets what comes after the end: another partition may have messages before it.
+    fn end_at(&mut self, ends: impl Iterator<Item = Seq>, newest: bool) {
+        self.end = if newest { ends.max() } else { ends.min() };
+        if let Some(end) = self.end {
+            self.seen.retain(|seq, _| if newest { *seq >= end } else { *seq <= end });
+        }
     }
 }
 
@@ -76,13 +99,15 @@ impl Search<'_> {
         Image::new(self.options, &self.view, &self.hosted, messages)
     }
 
-    /// A queue of which nothing is missing that a page may show.
-    pub(super) async fn page(&self, browse: &Browse) -> Result<Image, Failure> {
+    /// What a page may show. In dispatch order it is looked for to the end, whatever [`Browse::looks`] say: no cursor of that order tells where each
+    /// partition was left.
+    pub(super) async fn page(&self, browse: &Browse) -> Result<Sought, Failure> {
         let found = match browse.order {
             BrowseOrder::Dispatch => self.in_dispatch_order(browse).await?,
             BrowseOrder::Published | BrowseOrder::Newest => self.by_sequence(browse).await?,
         };
-        self.image(found.seen.into_values())
+        let image = self.image(found.seen.into_values())?;
+        Ok(Sought { image, looked_at: found.looked, end: found.end })
     }
 
     /// A queue that has only the message of this id, and how many go before that message, in all and in its lane.
@@ -233,7 +258,7 @@ impl Search<'_> {
         needed: usize,
         keeps_all: bool,
     ) -> Result<Found, Failure> {
-        self.first_after(place, lists, needed, (false, None), keeps_all).await
+        self.first_after(place, lists, needed, (false, None, None), keeps_all).await
     }
 
     async fn first_after(
@@ -241,7 +266,7 @@ impl Search<'_> {
         place: PlaceNumber,
         lists: &[List],
         needed: usize,
-        (newest, mut after): (bool, Option<Seq>),
+        (newest, mut after, looks): (bool, Option<Seq>, Option<usize>),
         keeps_all: bool,
     ) -> Result<Found, Failure> {
         // The first ones are enough, unless the filter leaves some out.
@@ -250,6 +275,7 @@ impl Search<'_> {
             let look = self.look(lists.to_vec(), newest, after, most);
             let (seen, next) = self.ask(place, &look).await?;
             let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
+            found.looked += seen.len() as u64;
             let is_kept = |one: &Seen| keeps_all || matching.contains(&one.message.seq);
             found.seen.extend(seen.into_iter().filter(is_kept).map(|one| (one.message.seq, one)));
             found.matching.extend(matching);
@@ -257,24 +283,38 @@ impl Search<'_> {
             if next.is_none() || found.matching.len() >= needed {
                 return Ok(found);
             }
+            if looks.is_some_and(|looks| found.looked >= looks as u64) {
+                found.end = next.map(|last| self.hosted.known_as(place, last));
+                return Ok(found);
+            }
         }
     }
 
     async fn by_sequence(&self, browse: &Browse) -> Result<Found, Failure> {
         let (lists, newest) = (self.lists(), browse.order == BrowseOrder::Newest);
-        let after = browse.cursor.and_then(|cursor| self.hosted.before_or_at(Seq(cursor.0), newest));
+        let after = match &browse.cursor {
+            Some(PageCursor::After(seq)) => self.hosted.before_or_at(*seq, newest),
+            _ => None,
+        };
+        // What is left out is passed in one request.
+        let looks =
+            browse.looks.filter(|_| browse.skip == 0).map(|looks| looks.div_ceil(self.places().len()));
         // One more tells that there is a next page; another may be that of the cursor.
         let needed = count(browse.skip).saturating_add(browse.limit).saturating_add(2);
-        let of = |place| self.first_after(place, &lists, needed, (newest, after), false);
-        let mut found = Found::default();
+        let of = |place| self.first_after(place, &lists, needed, (newest, after, looks), false);
+        let (mut found, mut ends) = (Found::default(), Vec::new());
         for one in together(self.places().map(of)).await {
-            found.join(one?);
+            let one = one?;
+            ends.extend(one.end);
+            found.join(one);
         }
+        found.end_at(ends.into_iter(), newest);
         Ok(found)
     }
 
     async fn in_dispatch_order(&self, browse: &Browse) -> Result<Found, Failure> {
-        let before = browse.cursor.map_or(0, |cursor| cursor.0).saturating_add(browse.skip);
+        let passed = if let Some(PageCursor::Passed(passed)) = &browse.cursor { *passed } else { 0 };
+        let before = passed.saturating_add(browse.skip);
         let needed = count(before).saturating_add(browse.limit).saturating_add(1);
         let mut found = Found::default();
         let wanted = STAGES.into_iter().filter(|stage| self.filter.status.is_none_or(|only| only == *stage));
@@ -294,10 +334,11 @@ impl Search<'_> {
     /// The first of the messages that stand so, which no list has in their order.
     async fn unordered(&self, status: Status, needed: usize, found: &mut Found) -> Result<(), Failure> {
         let of = |place| async move {
-            let (mut after, mut first) = (None, BTreeMap::new());
+            let (mut after, mut first, mut looked) = (None, BTreeMap::new(), 0);
             loop {
                 let look = self.look(vec![List::Standing(status)], false, after, usize::MAX);
                 let (seen, next) = self.ask(place, &look).await?;
+                looked += seen.len() as u64;
                 let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
                 let taken = seen.into_iter().filter(|one| matching.contains(&one.message.seq));
                 first.extend(taken.map(|one| (turn(&one.message), one)));
@@ -306,12 +347,14 @@ impl Search<'_> {
                 }
                 after = next;
                 if next.is_none() {
-                    return Ok::<_, Failure>(first);
+                    return Ok::<_, Failure>((first, looked));
                 }
             }
         };
         for first in together(self.places().map(of)).await {
-            for one in first?.into_values() {
+            let (first, looked) = first?;
+            found.looked += looked;
+            for one in first.into_values() {
                 found.matching.insert(one.message.seq);
                 found.seen.insert(one.message.seq, one);
             }

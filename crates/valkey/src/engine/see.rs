@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use overtake_engine::core::Answer;
 use overtake_engine::{
-    Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, QueuePage, Select, fitting,
+    Browse, BrowsedMessage, Content, Failure, Filter, Held, Page, PageCursor, QueuePage, Select, fitting,
 };
 use overtake_lane::{
-    Asker, LaneView, Look, MessageView, Order, PlaceNumber, QueueView, Receipt, Refusal, Seq, Settings,
-    Status, Time, WAIT_BOUNDS_MS, WaitView,
+    Asker, BrowseOrder, Cursor, LaneView, Look, MessageView, Order, PlaceNumber, QueueView, Receipt, Refusal,
+    Seq, Settings, Status, Time, WAIT_BOUNDS_MS, WaitView,
 };
 
 use super::House;
 use super::carry::fill_in_deaths;
 use super::hosted::Hosted;
 use super::image::{IMAGED, Image};
+use super::search::Sought;
 use crate::functions::{Seen, Standing, View, Which};
 
 const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
@@ -94,12 +95,17 @@ impl House {
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
         let search = self.search(asker, queue, &browse.filter).await?;
-        let image = search.page(browse).await?;
-        let Look { mut messages, mut next, .. } = image.find(browse)?;
+        let Sought { image, looked_at, end } = search.page(browse).await?;
+        let Look { mut messages, next, .. } = image.find(browse)?;
+        let in_order = |cursor: Cursor| match browse.order {
+            BrowseOrder::Dispatch => PageCursor::Passed(cursor.0),
+            BrowseOrder::Published | BrowseOrder::Newest => PageCursor::After(Seq(cursor.0)),
+        };
+        let mut next = next.map(in_order).or(end.map(PageCursor::After));
         let fits = fitting(messages.iter().map(|(_, message)| u64::from(message.bytes)));
         if fits < messages.len() {
             messages.truncate(fits);
-            next = messages.last().map(|(cursor, _)| *cursor);
+            next = messages.last().map(|(cursor, _)| in_order(*cursor));
         }
         let total = if browse.with_total { Some(search.total().await?) } else { None };
         let mut shown = Vec::with_capacity(messages.len());
@@ -117,7 +123,8 @@ impl House {
                 });
             }
         }
-        Ok(Page { messages: shown, next, total })
+        let in_queue = self.depth(&image.hosted).await?;
+        Ok(Page { messages: shown, next, total, looked_at, in_queue })
     }
 
     /// One message, by its id.

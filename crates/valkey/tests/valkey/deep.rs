@@ -42,7 +42,7 @@ fn number(message: &BrowsedMessage) -> usize {
 
 /// All pages, one after the other.
 async fn pages(engine: &ClusterEngine, browse: Browse) -> Vec<usize> {
-    let (mut all, mut cursor) = (Vec::new(), browse.cursor);
+    let (mut all, mut cursor) = (Vec::new(), browse.cursor.clone());
     loop {
         let page = engine.browse("q", Browse { cursor, ..browse.clone() }).await.expect("a page");
         assert!(page.messages.len() <= browse.limit);
