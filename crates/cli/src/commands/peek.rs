@@ -1,6 +1,7 @@
 //! `overtake peek`
 
 use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::queue::text;
@@ -10,7 +11,8 @@ use crate::body;
 use crate::failure::{Exit, Failure};
 use crate::holder;
 use crate::selection::FilterArgs;
-use crate::table::{Side, Table, one_line};
+use crate::signals::Ending;
+use crate::table::{Side, Table, count, number, one_line};
 use crate::words;
 
 /// Most messages of one page.
@@ -19,6 +21,9 @@ const PAGE: u64 = 500;
 const BODY_CHARS: usize = 60;
 
 /// Look at messages and leave them where they are.
+///
+/// The broker looks at up to 100,000 messages a request; this goes on until it has as many as it may print, or is at the end of the queue. A bar on stderr
+/// shows how far it is. Ctrl-C stops it: what was found by then is printed, and the exit code is 1.
 ///
 /// Exit code 75 when no message matches.
 #[derive(Debug, Args)]
@@ -55,42 +60,114 @@ enum Order {
     Newest,
 }
 
-/// Browses page by page.
-pub(crate) async fn run(args: &PeekArgs, session: &Session) -> Ended {
-    let messages = match &args.id {
-        Some(id) => vec![session.client.get(&path(&["v1", "queues", &args.queue, "messages", id])).await?],
-        None => browse(args, session).await?,
-    };
-    if messages.is_empty() && !session.out.is_json() {
-        return Err(Failure::new(Exit::Empty, format!("no such message in {}", args.queue)));
-    }
-    let exit = if messages.is_empty() { Exit::Empty } else { Exit::Done };
-    session.out.answer(&json!({ "messages": messages }), |answer| table(&answer["messages"]))?;
-    Ok(exit)
+/// Messages that were found, and how far the look came.
+#[derive(Default)]
+struct Found {
+    messages: Vec<Value>,
+    looked_at: u64,
+    in_queue: u64,
+    /// Ctrl-C ended it before it was at its end.
+    is_stopped: bool,
 }
 
-async fn browse(args: &PeekArgs, session: &Session) -> Result<Vec<Value>, Failure> {
+/// Browses page by page.
+pub(crate) async fn run(args: &PeekArgs, session: &Session) -> Ended {
+    let found = match &args.id {
+        Some(id) => {
+            let message = session.client.get(&path(&["v1", "queues", &args.queue, "messages", id])).await?;
+            Found { messages: vec![message], ..Found::default() }
+        }
+        None => browse(args, session).await?,
+    };
+    let is_empty = found.messages.is_empty();
+    if is_empty && !session.out.is_json() && !found.is_stopped {
+        return Err(Failure::new(Exit::Empty, format!("no such message in {}", args.queue)));
+    }
+    let stopped = found.is_stopped.then(|| found.stopped());
+    if !is_empty || session.out.is_json() {
+        session.out.answer(&json!({ "messages": found.messages }), |answer| table(&answer["messages"]))?;
+    }
+    match stopped {
+        Some(failure) => Err(failure),
+        None if is_empty => Ok(Exit::Empty),
+        None => Ok(Exit::Done),
+    }
+}
+
+async fn browse(args: &PeekArgs, session: &Session) -> Result<Found, Failure> {
     let order = match args.order {
         Order::Dispatch => "dispatch",
         Order::Published => "published",
         Order::Newest => "newest",
     };
-    let (mut messages, mut cursor) = (Vec::new(), None::<String>);
+    let (mut found, mut cursor) = (Found::default(), None::<String>);
+    let (mut ending, bar) = (Ending::listen()?, Bar::new(session));
     loop {
-        let left = args.limit - messages.len() as u64;
+        let left = args.limit - found.messages.len() as u64;
         let mut pairs = args.filter.query()?;
         pairs.push(("order".to_owned(), order.to_owned()));
         pairs.push(("limit".to_owned(), left.min(PAGE).to_string()));
         pairs.extend(cursor.take().map(|cursor| ("cursor".to_owned(), cursor)));
-        let mut page =
-            session.client.get(&(path(&["v1", "queues", &args.queue, "messages"]) + &query(&pairs))).await?;
-        if let Value::Array(more) = page["messages"].take() {
-            messages.extend(more);
-        }
+        let asked = path(&["v1", "queues", &args.queue, "messages"]) + &query(&pairs);
+        let mut page = tokio::select! {
+            page = session.client.get(&asked) => page?,
+            () = ending.wait() => {
+                found.is_stopped = true;
+                return Ok(found);
+            }
+        };
+        found.add(&mut page);
         cursor = page["next_cursor"].as_str().map(ToOwned::to_owned);
-        if cursor.is_none() || messages.len() as u64 >= args.limit {
-            return Ok(messages);
+        if cursor.is_none() || found.messages.len() as u64 >= args.limit {
+            return Ok(found);
         }
+        bar.show(&found);
+    }
+}
+
+impl Found {
+    fn add(&mut self, page: &mut Value) {
+        if let Value::Array(more) = page["messages"].take() {
+            self.messages.extend(more);
+        }
+        // A broker of an earlier version does not say how far it came.
+        let [looked_at, in_queue] = ["looked_at", "in_queue"].map(|key| page[key].as_u64().unwrap_or(0));
+        self.looked_at += looked_at;
+        // Some are looked at twice: those that come again on another page.
+        self.in_queue = in_queue.max(self.looked_at);
+    }
+
+    fn stopped(&self) -> Failure {
+        let found = count(self.messages.len() as u64, "message");
+        let come = format!("{} of {} looked at", number(self.looked_at), number(self.in_queue));
+        Failure::new(Exit::Error, format!("stopped: {come}, {found} found"))
+    }
+}
+
+/// How far a look is, where a terminal shows it.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(session: &Session) -> Self {
+        if session.out.is_quiet() || session.out.is_json() {
+            return Self(ProgressBar::hidden());
+        }
+        let template = "{bar:12} looked at {human_pos} of {human_len} messages, {msg} found; Ctrl-C stops";
+        let style = ProgressStyle::with_template(template);
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+    }
+
+    fn show(&self, found: &Found) {
+        self.0.set_length(found.in_queue);
+        self.0.set_message(number(found.messages.len() as u64));
+        self.0.set_position(found.looked_at);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

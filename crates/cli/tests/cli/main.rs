@@ -25,6 +25,7 @@ mod memory;
 mod move_queue;
 mod otlp;
 mod pages;
+mod peek;
 mod permissions;
 mod prometheus;
 mod relay;
