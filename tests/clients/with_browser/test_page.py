@@ -403,3 +403,38 @@ def test_a_broker_that_is_away_is_told_and_comes_back(api, open_page):
     expect(page.get_by_role("alert")).to_contain_text("The broker does not answer")
     page.unroute("**/v1/**")
     expect(page.get_by_text("The broker does not answer")).to_have_count(0)
+
+
+def test_a_look_that_takes_many_requests_shows_how_far_it_is_and_can_be_stopped(api, open_page, picture):
+    queue = api.queue("searched", order="fifo")
+    api.publish(queue, *({"body": "x", **({"key": "acme"} if at % 1_000 == 500 else {})} for at in range(3_000)))
+    page = open_page(f"#/queue/%2F/{queue}")
+    expect(rows(page).first).to_contain_text("seq-1")
+    # So a request looks at a few messages, as at a part of a deep queue; and the seventh waits until it is let go on.
+    asked, held = [], []
+
+    def look(route):
+        url = route.request.url
+        if "key=acme" not in url:
+            return route.continue_()
+        asked.append(url)
+        if len(asked) == 7:
+            return held.append(route)
+        return route.continue_(url=url + "&looks=200")
+
+    page.route("**/messages?*", look)
+    page.get_by_role("searchbox", name="Key").fill("acme")
+    bar = page.get_by_role("progressbar", name="Looked at")
+    expect(page.get_by_text("Looked at 1,200 of 3,000 messages, 1 found")).to_be_visible()
+    expect(bar).to_have_attribute("value", "1200")
+    expect(rows(page)).to_have_count(1)
+    expect(row(page, "seq-501")).to_be_visible()
+    picture(page, "a look goes on")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped: looked at 1,200 of 3,000 messages, 1 found")).to_be_visible()
+    held.pop().continue_(url=asked[-1] + "&looks=200")
+    expect(page.get_by_text("Stopped: looked at 1,400 of 3,000 messages, 1 found")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    expect(rows(page)).to_have_count(3)
+    expect(bar).to_have_count(0)
+    assert len(asked) >= 15

@@ -15,10 +15,14 @@ import { useSeen, useSettled } from './use.js';
 const ROW = 44;
 const PAGE = 200;
 
-// Pages of messages, one after the other as somebody looks further down; the first is looked at again while it is the only one.
+// Pages of messages, one after the other as somebody looks further down; the first is looked at again while it is the only one. One request looks at so many
+// messages at most, so a page may have few of them or none: then the look goes on by itself, until it has as many as are wanted or is stopped.
 function usePages(path, live) {
-  const [state, set] = useState({ path, messages: [], next: undefined, at: 0 });
+  const nothing = { path, messages: [], next: undefined, at: 0, looked: 0, of: 0, wanted: PAGE, requests: 0 };
+  const [state, set] = useState(nothing);
   const asking = useRef(null);
+  const current = state.path === path ? state : nothing;
+  const looking = Boolean(current.next) && current.messages.length < current.wanted && !current.stopped && !current.problem;
   const load = useCallback(
     async (cursor) => {
       if (cursor && asking.current === path + cursor) return;
@@ -27,10 +31,12 @@ function usePages(path, live) {
         const page = await api.get(cursor ? `${path}&cursor=${enc(cursor)}` : path);
         set((before) => {
           if (cursor && (before.path !== path || before.next !== cursor)) return before;
+          const kept = cursor ? before : { ...nothing, path };
           // A message that moved meanwhile may come again.
-          const known = new Set(cursor ? before.messages.map((one) => one.seq) : []);
-          const fresh = page.messages.filter((one) => !known.has(one.seq));
-          return { path, messages: cursor ? [...before.messages, ...fresh] : fresh, next: page.next_cursor, at: Date.now() };
+          const known = new Set(kept.messages.map((one) => one.seq));
+          const messages = [...kept.messages, ...page.messages.filter((one) => !known.has(one.seq))];
+          const looked = kept.looked + page.looked_at;
+          return { ...kept, messages, next: page.next_cursor, at: Date.now(), looked, of: Math.max(page.in_queue, looked), requests: kept.requests + 1, early: Boolean(page.next_cursor) && page.messages.length < PAGE };
         });
       } catch (problem) {
         if (problem.name !== 'AbortError') set((before) => ({ ...before, path, problem, messages: before.path === path ? before.messages : [] }));
@@ -43,12 +49,25 @@ function usePages(path, live) {
     load();
   }, [load]);
   useEffect(() => {
-    if (!live) return undefined;
+    if (looking) load(current.next);
+  }, [looking, current.next, load]);
+  // A look of many requests is not made again every two seconds.
+  const again = live && !looking && current.requests < 2;
+  useEffect(() => {
+    if (!again) return undefined;
     const timer = setInterval(() => load(), 2_000);
     return () => clearInterval(timer);
-  }, [live, load]);
-  const current = state.path === path ? state : { messages: [], at: 0 };
-  return { ...current, more: () => current.next && load(current.next), reload: () => load() };
+  }, [again, load]);
+  const change = (what) => set((before) => (before.path === path ? { ...before, ...what } : before));
+  return {
+    ...current,
+    looking,
+    still: current.requests > 1,
+    more: () => current.next && !looking && !current.stopped && change({ wanted: current.messages.length + PAGE }),
+    stop: () => change({ stopped: true }),
+    goOn: () => change({ stopped: false, wanted: current.messages.length + PAGE }),
+    reload: () => load(),
+  };
 }
 
 export function Messages({ vhost, name, look, settings, may, item }) {
@@ -145,18 +164,26 @@ export function Messages({ vhost, name, look, settings, may, item }) {
         <${AllActions} ...${acting} status=${status} query=${query} filtered=${filtered} number=${numbers[status]} />
       </header>
       ${selected.length > 0 && html`<${ChosenActions} ...${acting} selected=${selected} status=${status} clear=${() => choose(new Set())} />`}
+      ${pages.looking && pages.early && html`<${HowFar} ...${pages}><button class="small" onClick=${pages.stop}>Stop</button></${HowFar}>`}
+      ${pages.stopped && html`<${HowFar} ...${pages} stopped><button class="small" onClick=${pages.goOn}>Go on</button></${HowFar}>`}
       <div class="message-head" aria-hidden="true"><span></span><span>Lane</span><span>Id</span><span class="narrow-out">Key</span><span>${status === 'leased' ? 'Deadline' : status === 'delayed' ? 'Due' : status === 'dead' ? 'Died' : 'Published'}</span><span class="phone-out">${status === 'dead' ? 'Why' : 'Holder, attempts'}</span><span class="number narrow-out">Size</span></div>
       ${pages.problem
         ? html`<${ProblemBox} problem=${pages.problem} retry=${pages.reload} />`
         : pages.messages.length === 0
-          ? html`<${Nothing} status=${status} filtered=${filtered} loaded=${pages.at > 0} name=${name} />`
+          ? html`<${Nothing} status=${status} filtered=${filtered} loaded=${pages.at > 0 && !pages.looking} stopped=${pages.stopped} name=${name} />`
           : html`<${List} messages=${pages.messages} more=${pages.more} at=${at} setTop=${setTop} onKeyDown=${keys} row=${(message, index) => html`<${Row}
               key=${message.seq} message=${message} at=${index === at} lane=${lanes.get(message.lane)} open=${() => { setAt(index); open(message); }} chosen=${chosen.has(message.seq)} toggle=${() => toggle(message.seq)} top=${index * ROW} current=${message.id === item} />`} />`}
-      <div class="below"><span>${count(pages.messages.length)} shown${pages.next ? ', more below' : ''}</span>
-        ${further ? html`<span>Standing still while you look. <button class="small" onClick=${() => { document.querySelector('.messages')?.scrollTo({ top: 0 }); refresh(); }}>To the newest state</button></span>` : html`<span>Looked at every two seconds</span>`}</div>
+      <div class="below"><span>${count(pages.messages.length)} shown${pages.next && !pages.looking && !pages.stopped ? ', more below' : ''}</span>
+        ${further || pages.still ? html`<span>Standing still while you look. <button class="small" onClick=${() => { document.querySelector('.messages')?.scrollTo({ top: 0 }); refresh(); }}>To the newest state</button></span>` : html`<span>Looked at every two seconds</span>`}</div>
     </section>
     ${item && html`<${Detail} key=${item} ...${acting} id=${item} lane=${lanes} close=${close} />`}
   </div>`;
+}
+
+// How far a look is that takes more than one request.
+function HowFar({ looked, of, messages, stopped, children }) {
+  return html`<div class="how-far"><progress aria-label="Looked at" max=${of || 1} value=${looked}></progress>
+    <span>${stopped ? 'Stopped: looked' : 'Looked'} at ${count(looked)} of ${count(of)} messages, ${count(messages.length)} found</span>${children}</div>`;
 }
 
 // Only what is in sight is drawn.
@@ -199,8 +226,9 @@ function Row({ message, at, lane, open, chosen, toggle, top, current }) {
   </div>`;
 }
 
-function Nothing({ status, filtered, loaded, name }) {
+function Nothing({ status, filtered, loaded, stopped, name }) {
   if (!loaded) return html`<div class="empty" aria-busy="true">Looking …</div>`;
+  if (stopped) return html`<${Empty} title="Nothing found so far"><p>The look was stopped before its end.</p></${Empty}>`;
   if (filtered) return html`<${Empty} title="Nothing matches"><p>No message is so. Take a filter away, or look under another status.</p></${Empty}>`;
   const say = {
     ready: ['Nothing waits', html`<p>What is published is here until somebody takes it.</p><pre>overtake publish ${name} hello --priority high</pre>`],
