@@ -90,6 +90,9 @@ impl House {
         let browse = Browse { filter: filter.clone(), ..Browse::default() };
         let priority = search.image([])?.query(&browse)?.priority;
         search.own_lane = priority.map(|priority| priority.0).filter(|_| has_lane_per_priority);
+        if search.own_lane.is_some() && search.has_left().await? {
+            search.own_lane = None;
+        }
         Ok(search)
     }
 }
@@ -97,6 +100,11 @@ impl House {
 impl Search<'_> {
     fn image(&self, messages: impl IntoIterator<Item = Seen>) -> Result<Image, Failure> {
         Image::new(self.options, &self.view, &self.hosted, messages)
+    }
+
+    /// Whether messages are in lanes that are being left, whatever their priorities are.
+    async fn has_left(&self) -> Result<bool, Failure> {
+        Ok(self.hosted.ask_all(&View).await?.iter().any(|seen| !seen.left.is_empty()))
     }
 
     /// What a page may show. In dispatch order it is looked for to the end, whatever [`Browse::looks`] say: no cursor of that order tells where each

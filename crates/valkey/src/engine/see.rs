@@ -17,8 +17,10 @@ use super::carry::fill_in_deaths;
 use super::hosted::Hosted;
 use super::image::{IMAGED, Image};
 use super::search::Sought;
-use crate::functions::{Seen, Standing, View, Which};
+use crate::functions::{Seen, Standing, Terms, View, Which};
 
+/// Gauges of a lane that count messages.
+const STANDING: [&str; 4] = ["ready", "delayed", "leased", "dead"];
 const ALL: [Status; 4] = [Status::Ready, Status::Delayed, Status::Leased, Status::Dead];
 
 impl House {
@@ -63,12 +65,12 @@ impl House {
         let settings = view.effective_settings().clone();
         let mut lanes: BTreeMap<i32, LaneView> =
             view.lanes.into_iter().map(|lane| (lane.level, lane)).collect();
-        let mut firsts = Vec::new();
+        let (terms, mut firsts) = (hosted.places().terms(), Vec::new());
         view.active_at = seen.iter().map(|seen| seen.active_at).max().unwrap_or_default();
         for (place, seen) in (0..).zip(seen) {
-            add(&mut lanes, &settings, now, &seen);
             let known = |seq| hosted.known_as(place, seq);
             firsts.push((known(seen.first_seq), known(seen.last_seq.next())));
+            add(&mut lanes, &settings, now, &with_left(seen, &terms));
         }
         view.lanes = lanes.into_values().rev().collect();
         view.first_seq = firsts.iter().map(|(first, _)| *first).min().unwrap_or(Seq(1));
@@ -87,8 +89,7 @@ impl House {
     /// Messages in a queue, however they stand.
     pub(super) async fn depth(&self, hosted: &Hosted) -> Result<u64, Failure> {
         let seen = hosted.ask_all(&View).await?;
-        let all = ["ready", "delayed", "leased", "dead"];
-        let of = |lane| all.iter().map(|what| gauge(lane, what)).sum::<u64>();
+        let of = |lane| STANDING.iter().map(|what| gauge(lane, what)).sum::<u64>();
         Ok(seen.iter().flat_map(|seen| seen.lanes.values()).map(of).sum())
     }
 
@@ -227,10 +228,34 @@ fn gauge(lane: &BTreeMap<String, u64>, what: &str) -> u64 {
     lane.get(what).copied().unwrap_or(0)
 }
 
+/// What a place says of its lanes where some of them are being left: their numbers are added to those of a lane of now that has the same name, else they have their
+/// old name until they are empty.
+fn with_left(mut seen: Seen, terms: &Terms) -> Seen {
+    for (level, name) in std::mem::take(&mut seen.left) {
+        let Some(gauges) = seen.lanes.remove(&level) else { continue };
+        let oldest = seen.oldest.remove(&level);
+        let now = terms.level_of_lane(&name);
+        if now.is_none() && STANDING.iter().all(|what| gauge(&gauges, what) == 0) {
+            continue;
+        }
+        let at = now.unwrap_or(level);
+        let lane = seen.lanes.entry(at).or_default();
+        gauges.into_iter().for_each(|(what, count)| *lane.entry(what).or_default() += count);
+        if let Some(since) = oldest {
+            seen.oldest.entry(at).and_modify(|other| *other = since.min(*other)).or_insert(since);
+        }
+        if now.is_none() {
+            seen.left.insert(level, name);
+        }
+    }
+    seen
+}
+
 /// What a place says of its lanes, added to those of others.
 fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen: &Seen) {
     for (level, gauges) in &seen.lanes {
-        let lane = lanes.entry(*level).or_insert_with(|| lane_at(settings, *level));
+        let name = seen.left.get(level).map(String::as_str);
+        let lane = lanes.entry(*level).or_insert_with(|| lane_at(settings, *level, name));
         let of = |what| gauge(gauges, what);
         lane.ready += of("ready");
         lane.delayed += of("delayed");
@@ -265,9 +290,10 @@ fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen
     }
 }
 
-/// A lane with nothing in it.
-fn lane_at(settings: &Settings, level: i32) -> LaneView {
+/// A lane with nothing in it; with this name, if it has one that settings do not tell.
+fn lane_at(settings: &Settings, level: i32, name: Option<&str>) -> LaneView {
     let name: Arc<str> = match &settings.order {
+        _ if name.is_some() => name.unwrap_or_default().into(),
         Order::Priority => settings.scheme.name(overtake_lane::Priority(level)).as_ref().into(),
         _ => level.to_string().into(),
     };

@@ -182,7 +182,7 @@ local function find_one(keys, args)
   if key then
     local m = message(p, key)
     local ahead, in_lane = position(p, key, m)
-    ended[5] = { { seq_of(key), m, redis.call('HGET', p.base .. ':b', key) }, lane_of(p, m[PRIORITY]), ahead, in_lane }
+    ended[5] = { { seq_of(key), m, redis.call('HGET', p.base .. ':b', key) }, LEFT.outside(p, lane_at(p, m)), ahead, in_lane }
   end
   return ended
 end

@@ -9,6 +9,15 @@
 --   :y  groups by key         hash: messages out, tokens, when it had so many, when it is woken, and of each lane the level, the count, the turns had, the oldest
 --   :p  turns had by the group of a lane that is furthest, by level
 --   :z  when groups are woken sorted set
+--
+-- Where other settings of keys hold than before, each group goes by those that it was written under until it is read: then, or when all are gone through a few at a time, it goes by those of now.
+--   p.ruled  how often that was, as a group says of itself
+--   p.rules  while groups are gone through: how far that is, and the settings from before by that number
+
+local group, is_held_group, enter_group, leave_group, lend_group, charge_group, ring_groups, head_of_groups, next_of_groups, save_groups, regroup, rule_groups
+
+-- Only these are used elsewhere: a chunk of Lua has no more than 200 local names.
+do
 
 local function most_tokens(rate) return rate.messages * rate.per_ms end
 
@@ -18,22 +27,25 @@ local function new_tokens(p, key)
   return most_tokens(rate)
 end
 
-local function group(p, key)
+local follow_rules
+
+function group(p, key)
   local g = p.groups[key]
   if g then return g end
   local packed = redis.call('HGET', p.base .. ':y', key)
   if packed then
     local got = cmsgpack.unpack(packed)
-    g = { out = got[1], tokens = got[2], filled = got[3], wake = got[4], lanes = {} }
+    g = { out = got[1], tokens = got[2], filled = got[3], wake = got[4], lanes = {}, ruled = got[6] or 0 }
     for _, lane in ipairs(got[5]) do g.lanes[lane[1]] = { count = lane[2], pass = lane[3], head = lane[4] } end
   else
     g = { out = 0, tokens = new_tokens(p, key), filled = 0, wake = false, lanes = {} }
   end
   p.groups[key] = g
+  if p.rules and g.ruled and g.ruled ~= p.ruled then follow_rules(p, key, g) end
   return g
 end
 
-local function is_held_group(p, key, g)
+function is_held_group(p, key, g)
   if key == '' then return false end
   local limit, rate = p.keys.limit, p.keys.rate
   return (limit > 0 and g.out >= limit) or (g.tokens and g.tokens < rate.per_ms) or false
@@ -49,7 +61,7 @@ local function offer(p, key, g, score)
 end
 
 local function furthest(p, level)
-  if p.passes[level] == nil then p.passes[level] = tonumber(redis.call('HGET', p.base .. ':p', level) or 0) end
+  if p.passes[level] == nil then p.passes[level] = tonumber(redis.call('HGET', p.base .. ':p', text(level)) or 0) end
   return p.passes[level]
 end
 
@@ -75,6 +87,27 @@ local function settle_down(p, key, g)
   g.is_over = g.out == 0 and next(g.lanes) == nil and not wake
 end
 
+-- A group goes by the settings of now.
+function follow_rules(p, key, g)
+  local rules = p.rules.before
+  for level, lane in pairs(g.lanes) do
+    local out, pass = 0, 0
+    if rules[text(g.ruled)].fair then out, pass = g.out, lane.pass end
+    put(p, 'offers', rank_of(level) .. key_of(out) .. key_of(pass) .. lane.head, false)
+  end
+  for step = g.ruled + 1, p.ruled do
+    local was, is = rules[text(step - 1)].rate, step == p.ruled and p.keys.rate or step < p.ruled and rules[text(step)].rate
+    if g.tokens and was and is then
+      g.tokens = math.min(most_tokens(is), math.floor(g.tokens * is.per_ms / was.per_ms))
+    else
+      g.tokens, g.filled = is and key ~= '' and most_tokens(is) or false, 0
+    end
+  end
+  g.wake = false
+  offer(p, key, g, 0)
+  settle_down(p, key, g)
+end
+
 local function change_group(p, key, change)
   local g = group(p, key)
   local was_held = is_held_group(p, key, g)
@@ -91,7 +124,7 @@ end
 local function waiting_prefix(level, key) return rank_of(level) .. key .. ZERO end
 
 -- A message is ready.
-local function enter_group(p, m, level, at)
+function enter_group(p, m, level, at)
   local key = m[KEY] or ''
   put(p, 'waiting', waiting_prefix(level, key) .. at, 0)
   local lane = group(p, key).lanes[level]
@@ -111,7 +144,7 @@ local function enter_group(p, m, level, at)
 end
 
 -- It is ready no more.
-local function leave_group(p, m, level, at)
+function leave_group(p, m, level, at)
   local key = m[KEY] or ''
   local prefix = waiting_prefix(level, key)
   put(p, 'waiting', prefix .. at, false)
@@ -129,12 +162,12 @@ local function leave_group(p, m, level, at)
   end)
 end
 
-local function lend_group(p, m, by)
+function lend_group(p, m, by)
   change_group(p, m[KEY] or '', function(g) g.out = g.out + by end)
 end
 
 -- A ready message of a lane is about to go.
-local function charge_group(p, m, level)
+function charge_group(p, m, level)
   if not p.keys or not (p.keys.rate or p.keys.fair) then return end
   local pass = 0
   change_group(p, m[KEY] or '', function(g)
@@ -152,7 +185,7 @@ local function charge_group(p, m, level)
 end
 
 -- Groups may go that had no token.
-local function ring_groups(p)
+function ring_groups(p)
   if not p.keys or not p.keys.rate then return end
   while true do
     sync(p)
@@ -164,60 +197,68 @@ local function ring_groups(p)
   end
 end
 
--- The message of a lane that goes first, if any may go.
-local function head_of_groups(p, level)
+-- The message of a lane that goes first, as far as groups are known to go by the settings of now.
+function head_of_groups(p, level)
   sync(p)
-  local member = redis.call('ZRANGE', p.base .. ':f', '[' .. rank_of(level), '(' .. rank_of(level - 1), 'BYLEX', 'LIMIT', 0, 1)[1]
+  local member = redis.call('ZRANGE', p.base .. ':f', '[' .. rank_of(level), '(' .. end_of(level), 'BYLEX', 'LIMIT', 0, 1)[1]
   return member and rank_of(level) .. string.sub(member, -8)
 end
 
-local function save_groups(p)
+-- The message of a lane that goes first, if any may go.
+function next_of_groups(p, level)
+  for _ = 0, DUE_MAX do
+    local head = head_of_groups(p, level)
+    if not head or not p.rules then return head end
+    local key = message(p, key_in(head))[KEY] or ''
+    if p.groups[key] then return head end
+    -- Read for the first time in this call, it may be held, or have its turn later.
+    group(p, key)
+  end
+  return nil
+end
+
+function save_groups(p)
   local changed = {}
   for key, g in pairs(p.groups) do
     local lanes = {}
     for level, lane in pairs(g.lanes) do lanes[#lanes + 1] = { level, lane.count, lane.pass, lane.head } end
-    changed[key] = not g.is_over and cmsgpack.pack({ g.out, g.tokens, g.filled, g.wake, lanes }) or false
+    changed[key] = not g.is_over and cmsgpack.pack({ g.out, g.tokens, g.filled, g.wake, lanes, p.ruled }) or false
   end
   save_hash(p, ':y', changed)
   for level, pass in pairs(p.passes) do
-    if pass > 0 then redis.call('HSET', p.base .. ':p', level, text(pass)) end
+    if pass > 0 then redis.call('HSET', p.base .. ':p', text(level), text(pass)) end
   end
 end
 
 local GROUP_KEYS = { ':f', ':w', ':y', ':p', ':z' }
 
--- What settings say of keys holds for all that is there.
-local function regroup(p, keys)
-  local was = p.keys
-  if not keys then
-    p.keys, p.groups, p.passes = nil, {}, {}
+-- Other settings of keys hold from now on, or none. What is there when they are the first comes into groups as it comes into other lanes.
+function regroup(p, keys)
+  local was, before = p.keys, p.rules and p.rules.before or {}
+  p.keys, p.rules = keys, nil
+  if was and keys then
+    before[text(p.ruled)] = was
+    p.ruled, p.rules = p.ruled + 1, { before = before, cursor = '0' }
+    redis.call('UNLINK', p.base .. ':z')
+    redis.call('HSET', p.base .. ':c', 'ruled', text(p.ruled))
+  elseif was then
+    p.groups, p.passes = {}, {}
     for _, name in ipairs(GROUP_KEYS) do redis.call('UNLINK', p.base .. name) end
-    return
+    redis.call('HDEL', p.base .. ':c', 'rules')
   end
-  p.keys = keys
-  if was then
-    sync(p)
-    redis.call('DEL', p.base .. ':f', p.base .. ':z')
-    for _, key in ipairs(redis.call('HKEYS', p.base .. ':y')) do group(p, key) end
-    for key, g in pairs(p.groups) do
-      if g.tokens and keys.rate then
-        g.tokens = math.min(most_tokens(keys.rate), math.floor(g.tokens * keys.rate.per_ms / was.rate.per_ms))
-      else
-        g.tokens = new_tokens(p, key)
-        g.filled = 0
-      end
-      g.wake = false
-      offer(p, key, g, 0)
-      settle_down(p, key, g)
-    end
-    return
+end
+
+-- Goes on with groups that may yet go by settings from before.
+function rule_groups(p, is_first)
+  local most = LEFT.room(is_first)
+  if most == 0 then return end
+  local page = redis.call('HSCAN', p.base .. ':y', p.rules.cursor, 'COUNT', most)
+  for at = 1, #page[2], 2 do group(p, page[2][at]) end
+  p.rules.cursor = page[1]
+  if page[1] == '0' then
+    p.rules, p.shows_again = nil, true
+    redis.call('HDEL', p.base .. ':c', 'rules')
   end
-  local all = redis.call('HKEYS', p.base .. ':m')
-  table.sort(all)
-  fetch(p, all)
-  for _, key in ipairs(all) do
-    local m = message(p, key)
-    if m[STATE] == READY then enter_group(p, m, lane_of(p, m[PRIORITY]), key) end
-    if m[STATE] == LEASED then lend_group(p, m, 1) end
-  end
+end
+
 end

@@ -12,6 +12,8 @@ end
 local function is_held_back(p)
   local s = p.settings
   if s.paused or is_at_most(p) then return true end
+  -- How many are out of a key is not known yet.
+  if p.counts_leases and p.left.ungrouped and p.keys and p.keys.limit > 0 then return true end
   return s.rate and p.tokens < s.rate.per_ms
 end
 
@@ -35,8 +37,17 @@ local function walk(p, from, to, page)
 end
 
 local function is_capped(p, level)
-  local cap = p.settings.caps[text(level)]
-  return cap and cap > 0 and gauge(p, level, 'leased') >= SLOTS.most(p, text(level), cap)
+  local name = text(level - p.shift)
+  local cap = p.settings.caps[name]
+  return cap and cap > 0 and (p.counts_leases or gauge(p, level, 'leased') >= SLOTS.most(p, name, cap))
+end
+
+-- Whether the head of a lane may not go. One in a lane that is being left comes under the limits of the lane that takes it now, and of its key.
+local function is_kept_back(p, lane)
+  if not LEFT.is_left(p, lane.level) then return is_capped(p, lane.level) end
+  local m = message(p, key_in(lane.head))
+  if lane.is_ungrouped and p.keys and is_held_group(p, m[KEY] or '', group(p, m[KEY] or '')) then return true end
+  return is_capped(p, lane_of(p, m[PRIORITY]))
 end
 
 -- The most urgent of those that may go, of lanes that have a head.
@@ -47,7 +58,7 @@ function PICK.strict(_, lanes) return lanes[1] end
 function PICK.aging(p, lanes)
   local best, least
   for _, lane in ipairs(lanes) do
-    local urgency = message(p, key_in(lane.head))[SINCE] - lane.level * p.settings.aging_ms
+    local urgency = message(p, key_in(lane.head))[SINCE] - (lane.level - p.shift) * p.settings.aging_ms
     if not least or urgency < least then best, least = lane, urgency end
   end
   return best
@@ -67,47 +78,49 @@ end
 
 local function charge(p, level)
   if p.settings.rate then p.tokens = math.max(0, p.tokens - p.settings.rate.per_ms) end
-  if p.settings.picker ~= 'weighted' then return end
+  if p.settings.picker ~= 'weighted' or LEFT.is_left(p, level) then return end
   local left = weight_of(p, level)
   if p.turn and p.turn[1] == level and p.turn[2] > 0 then left = p.turn[2] end
   p.turn = { level, left - 1 }
 end
 
 -- What goes next, for somebody who takes from lanes at this level or above, but for these, and nothing after this member: a function that answers the
--- member and its message, and is told each time whether the last one was taken.
+-- member and its message, and is told each time whether the last one was taken. Lanes that are being left come after all others, and are for whoever takes from all.
 local function source(p, want)
   local s = p.settings
-  local to = want.last ~= '' and '[' .. want.last or '+'
-  if want.floor then
-    local floor = rank_of(want.floor - 1)
-    if to == '+' or floor < string.sub(to, 2) then to = '(' .. floor end
+  local to = want.last ~= '' and '[' .. LEFT.heard(p, want.last) or '+'
+  local floor = want.floor and want.floor + p.shift or next(want.except) and LEFT.floor(p)
+  if floor and p.left or want.floor then
+    local least = end_of(floor)
+    if to == '+' or least < string.sub(to, 2) then to = '[' .. least end
   end
   if not p.keys and not want.only and s.picker == 'strict' and not next(s.caps) and not next(want.except) then
     local head = walk(p, '-', to, want.max)
     return function(is_taken) return head(is_taken) end
   end
   local lanes = {}
-  for _, level in ipairs(want.only and { want.only } or ready_levels(p)) do
-    local rank, after = rank_of(level), rank_of(level - 1)
+  for _, level in ipairs(want.only and { LEFT.inside(p, want.only) } or ready_levels(p)) do
+    local rank, after = rank_of(level), end_of(level)
     local stop = '(' .. after
     if to ~= '+' and string.sub(to, 2) < after then stop = to end
-    if not want.except[text(level)] and (to == '+' or rank <= string.sub(to, 2)) then
-      lanes[#lanes + 1] = { level = level, walk = walk(p, '[' .. rank, stop, math.min(want.max, 16)) }
+    if not want.except[text(level - p.shift)] and (to == '+' or rank <= string.sub(to, 2)) then
+      lanes[#lanes + 1] = { level = level, is_ungrouped = not p.keys or LEFT.is_ungrouped(p, level), walk = walk(p, '[' .. rank, stop, math.min(want.max, 16)) }
     end
   end
   local taken
   return function(is_taken)
-    if taken and is_taken and not p.keys then taken.head = taken.walk(true) end
+    if taken and is_taken and taken.is_ungrouped then taken.head = taken.walk(true) end
     local eligible = {}
     for _, lane in ipairs(lanes) do
-      if p.keys then
+      if #eligible > 0 and LEFT.is_left(p, lane.level) then break end
+      if not lane.is_ungrouped then
         -- What one gives may change what all others may.
-        lane.head = head_of_groups(p, lane.level) or false
+        lane.head = next_of_groups(p, lane.level) or false
         if to ~= '+' and lane.head and lane.head > string.sub(to, 2) then lane.head = false end
       elseif lane.head == nil then
         lane.head = lane.walk(false) or false
       end
-      if lane.head and not is_capped(p, lane.level) then eligible[#eligible + 1] = lane end
+      if lane.head and not is_kept_back(p, lane) then eligible[#eligible + 1] = lane end
     end
     if #eligible == 0 then
       taken = nil
@@ -121,7 +134,8 @@ end
 -- Upper bounds of waiting times, ms.
 local WAITS = { 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 1800000, 7200000, 28800000, 86400000 }
 
-local function count_delivered(p, level, m, is_inversion)
+local function count_delivered(p, m, is_inversion)
+  local level = lane_of(p, m[PRIORITY])
   count(p, level, 'delivered', 1)
   if is_inversion then count(p, level, 'inversions', 1) end
   if m[COUNT] > 1 then return count(p, level, 'redelivered', 1) end
@@ -182,7 +196,7 @@ local function lease_all(p, want)
       if last and (m[BYTES] > bytes or (want.one and last ~= level)) then break end
       charge_group(p, m, level)
       give(p, key, m, want)
-      count_delivered(p, level, m, want.is_inversion and want.is_inversion(level))
+      count_delivered(p, m, want.is_inversion and want.is_inversion(level))
       charge(p, level)
       left, bytes, last = left - 1, math.max(0, bytes - m[BYTES]), level
       got[#got + 1] = key

@@ -267,7 +267,7 @@ local function come_within(p)
     local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]
     if not last then break end
     if left == 0 then return end
-    local oldest = redis.call('ZRANGE', p.base .. ':o', '[' .. string.sub(last, 1, 8), '+', 'BYLEX', 'LIMIT', 0, left)
+    local oldest = redis.call('ZRANGE', p.base .. ':o', '[' .. rank_in(last), '+', 'BYLEX', 'LIMIT', 0, left)
     local all = {}
     for at, member in ipairs(oldest) do all[at] = key_in(member) end
     fetch(p, all)
@@ -286,7 +286,10 @@ local function begin(keys, args)
   local p, instead = open(keys, args)
   if not p then return nil, instead end
   tick(p)
-  if p.over then come_within(p) end
+  if p.left then LEFT.go_on(p) end
+  if p.rules then rule_groups(p) end
+  -- Which messages are the least urgent is known when all are in their lanes.
+  if p.over and not p.left then come_within(p) end
   bury_holders(p)
   ring_groups(p)
   return p

@@ -51,17 +51,19 @@ pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, W
 pub const CALLS_MAX: u64 = 64;
 
 /// The library, as servers load it.
-pub const LIBRARY: Library = Library { name: "overtake", version: 2, source: SOURCE };
+pub const LIBRARY: Library = Library { name: "overtake", version: 3, source: SOURCE };
 
 /// What it consists of. The last files use what is before them, and nothing uses them: each is a block of its own, since a chunk of Lua has no more than 200 local names.
 const SOURCE: &str = concat!(
     include_str!("register.lua"),
     include_str!("slots.lua"),
+    include_str!("levels.lua"),
     include_str!("place.lua"),
     include_str!("groups.lua"),
     include_str!("producers.lua"),
     include_str!("stand.lua"),
     include_str!("attendance.lua"),
+    include_str!("left.lua"),
     include_str!("records.lua"),
     include_str!("life.lua"),
     include_str!("publish.lua"),

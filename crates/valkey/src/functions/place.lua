@@ -4,7 +4,7 @@
 --   :c  what holds for the place, and its counters       hash
 --   :m  messages by sequence                              hash, each an array packed as MessagePack
 --   :b  what they say                                     hash
---   :o  what is ready, in the order in which it goes      sorted set, equal scores, members of 16 bytes: the level inverted, the sequence
+--   :o  what is ready, in the order in which it goes      sorted set, equal scores, members are the rank of the lane, the sequence
 --   :d  delayed  :l  leased  :x  dead letters             sorted sets, equal scores, members are sequences
 --   :t  what happens by itself, by when                   sorted set, scores are milliseconds
 --   :i  sequences by id    :k  sequences by key, where only the newest of a key stays
@@ -22,7 +22,7 @@
 --   :a  of the first place: who consumes, see there
 --   :gone  the version from which on its queue is not there, for a minute; all others but the next are gone then
 --   :u:CALLER  what the last calls of a caller came to
--- Sequences and levels are written as eight bytes, the greatest first, so that bytes stand in the order of numbers.
+-- Sequences are written as eight bytes, the greatest first, so that bytes stand in the order of numbers; and so are ranks, by which more urgent lanes come first.
 
 local READY, DELAYED, LEASED, DEAD = 0, 1, 2, 3
 -- Later than every moment that comes.
@@ -39,19 +39,12 @@ local DUE_MAX = 128
 local PRIORITY, GIVEN, SINCE, EXPIRES, BYTES, COUNT, STATE, AT, LEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local ZERO = '\0'
 local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED, PREPARED, ATTEMPTS, PROGRESS = 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
-
-
+-- Of one that came into its lane after the lanes were changed: the change and the level by which the lane is known outside, see LEFT.
+local EPOCH, LEVEL = 20, 21
 
 local function key_of(seq) return struct.pack('>I8', seq) end
 
 local function seq_of(key) return (struct.unpack('>I8', key)) end
-
--- More urgent levels come first.
-local function rank_of(level) return struct.pack('>I8', 2147483647 - level) end
-
-local function level_of(member) return 2147483647 - struct.unpack('>I8', member) end
-
-local function key_in(member) return string.sub(member, 9) end
 
 -- Numbers up to 2^53, all digits.
 local function text(number) return string.format('%.0f', number) end
@@ -89,7 +82,7 @@ local function ready_heads(p)
     local member = redis.call('ZRANGE', p.base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
     if not member then return heads end
     heads[#heads + 1] = member
-    from = '[' .. rank_of(level_of(member) - 1)
+    from = '(' .. rank_in(member) .. '\255'
   end
 end
 
@@ -104,7 +97,8 @@ end
 local function head_of(p)
   if not p.keys then return redis.call('ZRANGE', p.base .. ':o', '0', '0')[1] end
   local offer = redis.call('ZRANGE', p.base .. ':f', 0, 0)[1]
-  return offer and string.sub(offer, 1, 8) .. string.sub(offer, -8)
+  if not offer and p.left then return LEFT.first_ungrouped(p) end
+  return offer and string.sub(offer, 1, -25) .. string.sub(offer, -8)
 end
 
 -- The least score of a set.
@@ -120,7 +114,7 @@ end
 -- caller, and the number of the call; each may be empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over', 'slots', 'heads')
+  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over', 'slots', 'heads', 'epoch', 'left', 'goes', 'ruled', 'rules')
   if not got[1] then return nil, { 'gone' } end
   if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
   local p = {
@@ -139,6 +133,8 @@ local function open(keys, args)
     caller = args[2], number = args[3], was = got,
   }
   p.keys = p.settings.keys
+  LEFT.read(p, got[18], got[19], got[20])
+  p.ruled, p.rules = tonumber(got[21] or 0), got[22] and cmsgpack.unpack(got[22]) or nil
   local time = redis.call('TIME')
   p.us = tonumber(time[1]) * 1000000 + tonumber(time[2])
   -- A replica that takes over may be behind.
@@ -173,7 +169,7 @@ local function put(p, set, member, score)
   local changes = p.sets[set] or {}
   p.sets[set] = changes
   p.has_changed[set] = true
-  if set == 'order' then p.touched[string.sub(member, 1, 8)] = true end
+  if set == 'order' then p.touched[rank_in(member)] = true end
   changes[member] = score
 end
 
@@ -246,9 +242,8 @@ end
 
 local function touch(p, key) p.changed[key] = true end
 
--- The lane that takes a priority, by its level.
-local function lane_of(p, priority)
-  local order = p.settings.order
+-- The level of the lane that takes a priority by an order of lanes, as it is known outside.
+local function level_by(order, priority)
   if order == 'priority' then return priority end
   for _, band in ipairs(order) do
     if not band.floor or priority >= band.floor then return band.level end
@@ -256,8 +251,20 @@ local function lane_of(p, priority)
   return order[#order].level
 end
 
+-- The lane that takes a priority, by its level.
+local function lane_of(p, priority) return level_by(p.settings.order, priority) + p.shift end
+
+-- The lane in which a message stands.
+local function lane_at(p, m)
+  if m[EPOCH] then return m[EPOCH] * SPAN + m[LEVEL] end
+  return level_by(p.left and p.left.first or p.settings.order, m[PRIORITY])
+end
+
 -- How a lane is called.
-local function name_of(p, level) return p.settings.lanes[text(level)] or text(level) end
+local function name_of(p, level)
+  if LEFT.is_left(p, level) then return LEFT.name_of(p, level) end
+  return p.settings.lanes[text(level - p.shift)] or text(level - p.shift)
+end
 
 -- Over unless somebody takes it in the call in which it comes: it never waits, and takes no room.
 local function is_at_once(m) return is_over(m[EXPIRES], m[SINCE]) end

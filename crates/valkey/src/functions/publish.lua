@@ -9,22 +9,26 @@ end
 local function has_lane(p, level, opened)
   if p.settings.order ~= 'priority' or opened[level] then return true end
   local n = p.base .. ':n'
-  local is_there = function(l) return redis.call('HEXISTS', n, l) == 1 end
+  local is_there = function(l) return redis.call('HEXISTS', n, text(l)) == 1 end
   if (p.counts[level] or 0) ~= 0 or is_there(level) then return true end
   local lanes = redis.call('HLEN', n)
+  for _, one in ipairs(p.left and redis.call('HKEYS', n) or {}) do
+    if LEFT.is_left(p, tonumber(one)) then lanes = lanes - 1 end
+  end
   for l, by in pairs(p.counts) do
     if by > 0 and not is_there(l) then lanes = lanes + 1 end
-    if by < 0 and tonumber(redis.call('HGET', n, l)) + by == 0 then lanes = lanes - 1 end
+    if by < 0 and not LEFT.is_left(p, l) and tonumber(redis.call('HGET', n, text(l))) + by == 0 then lanes = lanes - 1 end
   end
   for l in pairs(opened) do
     if not is_there(l) then lanes = lanes + 1 end
   end
   if p.settings.scheme ~= 'signed' then return lanes < LANES_MAX end
   local is_kept, free = false, 0
-  for _, l in ipairs(KEPT) do
+  for _, kept in ipairs(KEPT) do
+    local l = kept + p.shift
     if l == level then
       is_kept = true
-    elseif not opened[l] and tonumber(redis.call('HGET', n, l) or 0) + (p.counts[l] or 0) <= 0 then
+    elseif not opened[l] and tonumber(redis.call('HGET', n, text(l)) or 0) + (p.counts[l] or 0) <= 0 then
       free = free + 1
     end
   end
@@ -43,7 +47,7 @@ end
 local function others_pay(p, level, messages, bytes, replaced)
   if p.settings.overflow ~= 'evict' then return false end
   -- It has been taken off already, and its lane counts it still.
-  if replaced and replaced[STATE] == READY and lane_of(p, replaced[PRIORITY]) <= level then
+  if replaced and replaced[STATE] == READY and lane_at(p, replaced) <= level then
     local one, its = room_of(replaced)
     messages, bytes = messages + one, bytes + its
   end
@@ -143,7 +147,7 @@ local function evict(p, newcomer, m)
     local victim = newcomer
     local last = redis.call('ZRANGE', p.base .. ':o', -1, -1)[1]
     if last and level_of(last) <= level then
-      local rank = string.sub(last, 1, 8)
+      local rank = rank_in(last)
       for _, member in ipairs(redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '+', 'BYLEX', 'LIMIT', 0, 2)) do
         if key_in(member) ~= newcomer then
           victim = key_in(member)
@@ -169,20 +173,25 @@ local function publish(p, m)
   return key
 end
 
+local before_in_lane, weight_of, position
+
+-- Only these are used elsewhere.
+do
+
 -- Ready messages of a lane before this one.
-local function before_in_lane(p, level, key)
+function before_in_lane(p, level, key)
   local rank = rank_of(level)
   return redis.call('ZLEXCOUNT', p.base .. ':o', '[' .. rank, '(' .. rank .. key)
 end
 
-local function weight_of(p, level) return p.settings.weights[text(level)] or 1 end
+function weight_of(p, level) return p.settings.weights[text(level - p.shift)] or 1 end
 
 -- How many messages other lanes give, each in its turn, before this one has given so many.
 local function ahead_in_turns(p, level, in_lane)
   local served, left = nil, 0
   if p.turn then served, left = p.turn[1], p.turn[2] end
   local function in_ring(l)
-    if not served then return -l end
+    if not served then return p.shift - l end
     return l < served and served - l or served - l + 4294967296
   end
   local function left_to(l) return l == served and left or 0 end
@@ -190,7 +199,7 @@ local function ahead_in_turns(p, level, in_lane)
   local rounds = math.floor((in_lane - left_to(level)) / weight_of(p, level))
   local ahead = 0
   for _, other in ipairs(ready_levels(p)) do
-    if other ~= level then
+    if other ~= level and not LEFT.is_left(p, other) then
       local turns = rounds + (in_ring(other) < in_ring(level) and 1 or 0)
       ahead = ahead + math.min(gauge(p, other, 'ready'), left_to(other) + turns * weight_of(p, other))
     end
@@ -205,14 +214,14 @@ local POSITION_MAX = 1000
 local function older(p, level, m, in_lane)
   local step, left, ahead = p.settings.aging_ms, POSITION_MAX - in_lane, 0
   if left < 0 then return nil end
-  local mine = m[SINCE] - level * step
+  local mine = m[SINCE] - (level - p.shift) * step
   for _, other in ipairs(ready_levels(p)) do
-    if other ~= level then
+    if other ~= level and not LEFT.is_left(p, other) then
       local rank = rank_of(other)
-      local members = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. rank_of(other - 1), 'BYLEX', 'LIMIT', 0, left - ahead + 1)
+      local members = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. end_of(other), 'BYLEX', 'LIMIT', 0, left - ahead + 1)
       for _, member in ipairs(members) do
         local one = message(p, key_in(member))
-        local urgency = one[SINCE] - other * step
+        local urgency = one[SINCE] - (other - p.shift) * step
         if urgency > mine or (urgency == mine and other < level) then break end
         ahead = ahead + 1
         if ahead > left then return nil end
@@ -250,16 +259,20 @@ local function newest_position(p, level)
 end
 
 -- How many go before a ready message, in all and in its lane; -1 where that is not known.
-local function position(p, key, m)
+function position(p, key, m)
   if not m or m[STATE] ~= READY then return -1, -1 end
-  local level = lane_of(p, m[PRIORITY])
-  if p.settings.picker == 'strict' and key == key_of(p.seq) then return newest_position(p, level) end
+  local level = lane_at(p, m)
+  -- Whatever the picker is, lanes that are being left come one after the other.
+  local is_in_order = p.settings.picker == 'strict' or LEFT.is_left(p, level)
+  if is_in_order and key == key_of(p.seq) then return newest_position(p, level) end
   sync(p)
   local in_lane = before_in_lane(p, level, key)
-  if p.settings.picker == 'strict' then return redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), in_lane end
+  if is_in_order then return redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), in_lane end
   local elsewhere
   if p.settings.picker == 'weighted' then elsewhere = ahead_in_turns(p, level, in_lane) else elsewhere = older(p, level, m, in_lane) end
   return elsewhere and elsewhere + in_lane or -1, in_lane
+end
+
 end
 
 -- ---- the functions ----

@@ -10,11 +10,13 @@ local function view(keys, args)
   local function see(key) if key and (not first or key < first) then first = key end end
   for _, level in ipairs(ready_levels(p)) do
     local member = redis.call('ZRANGE', p.base .. ':o', '[' .. rank_of(level), '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-    oldest[#oldest + 1] = { level, message(p, key_in(member))[SINCE] }
+    oldest[#oldest + 1] = { LEFT.outside(p, level), message(p, key_in(member))[SINCE] }
     see(key_in(member))
   end
   for _, set in ipairs({ 'delayed', 'leased', 'dead' }) do see(redis.call('ZRANGE', p.base .. NAMES[set], 0, 0)[1]) end
-  ended[5] = { redis.call('HGETALL', p.base .. ':g'), oldest, first and seq_of(first) or p.seq + 1, p.seq, ATTENDANCE.of_others(p, p.caller), tonumber(redis.call('HGET', p.base .. ':c', 'active') or 0) }
+  local gauges = redis.call('HGETALL', p.base .. ':g')
+  if p.shift > 0 then LEFT.tell_gauges(p, gauges) end
+  ended[5] = { gauges, oldest, first and seq_of(first) or p.seq + 1, p.seq, ATTENDANCE.of_others(p, p.caller), tonumber(redis.call('HGET', p.base .. ':c', 'active') or 0) }
   return ended
 end
 
@@ -47,7 +49,7 @@ local function browse(keys, args)
   for at = 8, #args do
     if args[at] == 'ready' then
       for _, level in ipairs(ready_levels(p)) do
-        local rank, behind = rank_of(level), rank_of(level - 1)
+        local rank, behind = rank_of(level), end_of(level)
         local from, to = after == '' and '[' .. rank or '(' .. rank .. after, '(' .. behind
         local members
         if is_newest then
@@ -74,10 +76,10 @@ local FEW, FEW_OF_ALL = 32, 512
 
 -- The sequences of a set of the place, or of the lane of a level, after this one or before it, a few at a time.
 local function list_of(p, which, after, is_newest, few)
-  local level = tonumber(which)
+  local level = type(which) == 'number' and which
   local key, front = p.base .. NAMES[level and 'order' or which], level and rank_of(level) or ''
   local from, to = '-', '+'
-  if level then from, to = '[' .. front, '(' .. rank_of(level - 1) end
+  if level then from, to = '[' .. front, '(' .. end_of(level) end
   if after ~= '' and is_newest then to = '(' .. front .. after end
   if after ~= '' and not is_newest then from = '(' .. front .. after end
   local list = { members = {}, at = 1, is_over = false }
@@ -126,7 +128,8 @@ local function look(keys, args)
   local is_newest, after = args[4] == 'newest', args[5] ~= '' and key_of(tonumber(args[5])) or ''
   local lists = {}
   for at = 8, #args do
-    for _, which in ipairs(args[at] == 'ready' and ready_levels(p) or { args[at] }) do lists[#lists + 1] = which end
+    local level = tonumber(args[at])
+    for _, which in ipairs(args[at] == 'ready' and ready_levels(p) or { level and LEFT.inside(p, level) or args[at] }) do lists[#lists + 1] = which end
   end
   local most = math.min(tonumber(args[6]), LOOKS_MAX, math.floor(COMPARISONS_MAX / math.max(1, #lists)))
   local few = math.min(FEW, math.max(1, math.floor(FEW_OF_ALL / math.max(1, #lists))))
@@ -152,7 +155,7 @@ end
 local function ahead_of(keys, args)
   local p, instead = begin(keys, args)
   if not p then return instead end
-  local ended, level, key = answer(p, false), tonumber(args[4]), key_of(tonumber(args[5]))
+  local ended, level, key = answer(p, false), LEFT.inside(p, tonumber(args[4])), key_of(tonumber(args[5]))
   ended[5] = { redis.call('ZLEXCOUNT', p.base .. ':o', '-', '(' .. rank_of(level) .. key), before_in_lane(p, level, key) }
   return ended
 end
@@ -161,15 +164,17 @@ end
 -- have been, what the last one showed, and of each message the member and its bytes, 24 bytes.
 local function peek(keys, args)
   local base = keys[1]
-  local c = redis.call('HMGET', base .. ':c', 'calls', 'heads')
+  local c = redis.call('HMGET', base .. ':c', 'calls', 'heads', 'epoch', 'left', 'goes')
   if not c[1] then return { 'gone' } end
-  local from = args[2] ~= '' and '[' .. rank_of(tonumber(args[2])) or '-'
+  local p = {}
+  LEFT.read(p, c[3], c[4], c[5])
+  local from = args[2] ~= '' and '[' .. rank_of(LEFT.inside(p, tonumber(args[2]))) or '-'
   local members = redis.call('ZRANGE', base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, tonumber(args[1]))
   if #members == 0 then return { tonumber(c[1]), c[2] or '', '' } end
   local which = {}
   for at, member in ipairs(members) do which[at] = key_in(member) end
   for at, packed in ipairs(redis.call('HMGET', base .. ':m', unpack(which))) do
-    members[at] = members[at] .. key_of(cmsgpack.unpack(packed)[BYTES])
+    members[at] = LEFT.told(p, members[at]) .. key_of(cmsgpack.unpack(packed)[BYTES])
   end
   return { tonumber(c[1]), c[2] or '', table.concat(members) }
 end

@@ -1,8 +1,8 @@
 -- Where messages stand, by their states, ids and keys; and the end of a call.
 
--- Counts a message where its state says, or no more, and links it there.
-local function stand(p, key, m, by)
-  local level, state, bytes = lane_of(p, m[PRIORITY]), m[STATE], m[BYTES]
+-- Counts a message of a lane where its state says, or no more, and links it there.
+local function stand(p, key, m, level, by)
+  local state, bytes, is_grouped = m[STATE], m[BYTES], p.keys and not LEFT.is_ungrouped(p, level)
   p.counts[level] = (p.counts[level] or 0) + by
   if state ~= DEAD then count(p, level, 'bytes', by * bytes) end
   if state == READY or state == DELAYED then
@@ -16,7 +16,7 @@ local function stand(p, key, m, by)
     count(p, level, 'ready', by)
     count(p, level, 'ready_bytes', by * bytes)
     member = rank_of(level) .. key
-    if p.keys then
+    if is_grouped then
       if by > 0 then enter_group(p, m, level, key) else leave_group(p, m, level, key) end
     end
   elseif state == DELAYED then
@@ -25,7 +25,7 @@ local function stand(p, key, m, by)
     count(p, level, 'leased', by)
     count(p, level, 'leased_bytes', by * bytes)
     p.leased = p.leased + by
-    if p.keys then lend_group(p, m, by) end
+    if is_grouped then lend_group(p, m, by) end
     if m[HOLDER] then put(p, 'held', m[HOLDER] .. ZERO .. key, by > 0 and 0 or false) end
   else
     count(p, level, 'dead', by)
@@ -40,12 +40,28 @@ local function stand(p, key, m, by)
   end
 end
 
+-- Into the lane that takes it now.
 local function attach(p, key, m)
-  stand(p, key, m, 1)
+  local level = lane_of(p, m[PRIORITY])
+  if p.epoch > 0 then
+    m[ATTEMPTS], m[PROGRESS] = m[ATTEMPTS] or false, m[PROGRESS] or false
+    m[EPOCH], m[LEVEL] = p.epoch, level - p.shift
+  end
+  stand(p, key, m, level, 1)
   touch(p, key)
 end
 
-local function detach(p, key, m) stand(p, key, m, -1) end
+-- Out of the lane in which it stands. Out of one that is being left it comes into the one that takes it now, whatever becomes of it there.
+local function detach(p, key, m)
+  local level = lane_at(p, m)
+  stand(p, key, m, level, -1)
+  if not LEFT.is_left(p, level) then return end
+  local now = lane_of(p, m[PRIORITY])
+  if name_of(p, now) ~= name_of(p, level) then
+    count(p, now, 'published', 1)
+    count(p, level, 'moved', 1)
+  end
+end
 
 -- ---- ids and keys ----
 
@@ -144,13 +160,21 @@ end
 
 -- ---- the end of a call ----
 
--- What a place that is one of several shows: of each lane what goes next there, 24 bytes: the member, and when it was published, where that tells its turn.
+local answer
+
+-- Only this is used elsewhere.
+do
+
+-- What a place that is one of several shows: of each lane what goes next there, 24 bytes: where it stands, and when it was published, where that tells its turn. Lanes that are being left are shown where there is nothing
+-- else.
 local function show(p)
   local all, is_aging = {}, p.settings.picker == 'aging'
-  local function add(member) all[#all + 1] = member .. key_of(is_aging and message(p, key_in(member))[SINCE] or 0) end
-  if p.keys or p.has_changed.offers then
+  local function add(member) all[#all + 1] = LEFT.told(p, member) .. key_of(is_aging and message(p, key_in(member))[SINCE] or 0) end
+  if p.keys or p.left or p.has_changed.offers then
     for _, member in ipairs(ready_heads(p)) do
-      if p.keys then member = head_of_groups(p, level_of(member)) end
+      local level = level_of(member)
+      if LEFT.is_left(p, level) and #all > 0 then break end
+      if p.keys and not LEFT.is_ungrouped(p, level) then member = head_of_groups(p, level) end
       if member then add(member) end
     end
     return table.concat(all)
@@ -158,17 +182,17 @@ local function show(p)
   -- A lane that nothing came to or went from shows what it showed.
   local ranks, shown = {}, {}
   for at = 1, #p.heads, 24 do
-    local rank = string.sub(p.heads, at, at + 7)
+    local rank = rank_of(level_in(string.sub(p.heads, at, at + 7)) + p.shift)
     shown[rank] = string.sub(p.heads, at, at + 23)
     if not p.touched[rank] then ranks[#ranks + 1] = rank end
   end
   for rank in pairs(p.touched) do ranks[#ranks + 1] = rank end
-  table.sort(ranks, function(a, b) return level_of(a) > level_of(b) end)
+  table.sort(ranks, function(a, b) return level_in(a) > level_in(b) end)
   for _, rank in ipairs(ranks) do
     if not p.touched[rank] then
       all[#all + 1] = shown[rank]
     else
-      local member = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. rank_of(level_of(rank) - 1), 'BYLEX', 'LIMIT', 0, 1)[1]
+      local member = redis.call('ZRANGE', p.base .. ':o', '[' .. rank, '(' .. rank .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
       if member then add(member) end
     end
   end
@@ -189,17 +213,12 @@ end
 -- Counters of `:c`, by where they are among what is read of it.
 local COUNTERS = { [3] = 'seq', [4] = 'lease', [5] = 'waiting', [6] = 'bytes', [7] = 'leased' }
 
--- Bytes of what is leased of a lane that has no such gauge yet. A place that was made before there was one may have leased messages, and those of this call stand there
--- already.
+-- Bytes of what is leased of a lane that has no such gauge yet, since it had leased messages before there was one: as other gauges tell it, which is exact where nothing of the lane is delayed.
 local function leased_bytes(p, level)
   if tonumber(redis.call('HGET', p.base .. ':g', text(level) .. ':leased') or 0) == 0 then return p.gauges[level].leased_bytes end
-  local keys, bytes = redis.call('ZRANGE', p.base .. NAMES.leased, 0, -1), 0
-  fetch(p, keys)
-  for _, key in ipairs(keys) do
-    local m = message(p, key)
-    if lane_of(p, m[PRIORITY]) == level then bytes = bytes + m[BYTES] end
-  end
-  return bytes
+  local leased = gauge(p, level, 'leased')
+  if leased == 0 then return 0 end
+  return math.floor((gauge(p, level, 'bytes') - gauge(p, level, 'ready_bytes')) * leased / (leased + gauge(p, level, 'delayed')))
 end
 
 -- Adds to all gauges with one question and one answer.
@@ -209,17 +228,24 @@ local function save_gauges(p)
     for what, by in pairs(gauges) do
       if by ~= 0 then
         fields[#fields + 1] = text(level) .. ':' .. what
-        added[#added + 1] = what == 'leased_bytes' and { by, level } or by
+        added[#added + 1] = { level, what, by }
       end
     end
   end
   for from = 1, #fields, 2000 do
-    local to, set = math.min(from + 1999, #fields), {}
-    for i, is in ipairs(redis.call('HMGET', p.base .. ':g', unpack(fields, from, to))) do
-      local by = added[from + i - 1]
+    local to, set, has_none = math.min(from + 1999, #fields), {}, {}
+    local there = redis.call('HMGET', p.base .. ':g', unpack(fields, from, to))
+    for i, is in ipairs(there) do
+      local level, what, by = unpack(added[from + i - 1])
+      local now = (is and tonumber(is) or 0) + by
+      if what == 'leased_bytes' then now = is and math.max(0, now) or leased_bytes(p, level) end
+      if what == 'leased' and now == 0 then has_none[level] = true end
+      there[i] = now
+    end
+    for i, now in ipairs(there) do
+      local level, what = unpack(added[from + i - 1])
       set[#set + 1] = fields[from + i - 1]
-      if type(by) == 'table' then set[#set + 1] = text(is and tonumber(is) + by[1] or leased_bytes(p, by[2]))
-      else set[#set + 1] = text((is and tonumber(is) or 0) + by) end
+      set[#set + 1] = text(what == 'leased_bytes' and has_none[level] and 0 or now)
     end
     redis.call('HSET', p.base .. ':g', unpack(set))
   end
@@ -227,11 +253,14 @@ end
 
 -- Writes down what has changed, tells of a better head, and answers: the time, when something happens by itself next, the head, what came of it, and how many calls
 -- there have been, by which answers and pushes are put in order; and whether something is to go elsewhere.
-local function answer(p, what)
+function answer(p, what)
   see_off(p)
   local slots, is_freed
   if p.slots then
-    slots, is_freed = SLOTS.tell(p, function(_, name) return name == '' and p.leased or gauge(p, tonumber(name), 'leased') end)
+    slots, is_freed = SLOTS.tell(p, function(_, name)
+      if name == '' then return p.leased end
+      return p.counts_leases and math.huge or gauge(p, tonumber(name) + p.shift, 'leased')
+    end)
   end
   local leavers = {}
   for _, one in ipairs(p.leavers) do
@@ -260,7 +289,7 @@ local function answer(p, what)
   if p.keys then save_groups(p) end
   save_gauges(p)
   for level, by in pairs(p.counts) do
-    if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', level, by) == 0 then redis.call('HDEL', p.base .. ':n', level) end
+    if by ~= 0 and redis.call('HINCRBY', p.base .. ':n', text(level), by) == 0 then redis.call('HDEL', p.base .. ':n', text(level)) end
   end
   local c = { 'now', text(p.now), 'calls', text(p.calls) }
   if next(p.gauges) then
@@ -287,6 +316,14 @@ local function answer(p, what)
     for _, one in ipairs({ 'leaves', text(p.leaves), 'leaving', text(p.leaving) }) do c[#c + 1] = one end
   end
   local head = p.head or ''
+  if p.left then
+    c[#c + 1] = 'goes'
+    c[#c + 1] = p.goes
+  end
+  if p.rules then
+    c[#c + 1] = 'rules'
+    c[#c + 1] = cmsgpack.pack(p.rules)
+  end
   if p.heads then
     head = p.heads
     if p.has_changed.order or p.has_changed.offers then head = show(p) end
@@ -304,15 +341,19 @@ local function answer(p, what)
   end
   redis.call('HSET', p.base .. ':c', unpack(c))
   local gets_better
+  local told = head
+  if not p.heads and head ~= '' then told = LEFT.told(p, head) end
   if p.heads then gets_better = is_better(p.heads, head) else gets_better = head ~= '' and (not p.head or head < p.head) end
   if is_freed then
-    redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls) .. 'f')
-  elseif gets_better or (head ~= '' and p.was_full and not is_at_most(p)) then
-    redis.call('SPUBLISH', p.base .. ':heads', head .. key_of(p.calls))
+    redis.call('SPUBLISH', p.base .. ':heads', told .. key_of(p.calls) .. 'f')
+  elseif gets_better or (head ~= '' and (p.shows_again or (p.was_full and not is_at_most(p)))) then
+    redis.call('SPUBLISH', p.base .. ':heads', told .. key_of(p.calls))
   end
   local alarm, sign = p.alarm, p.sign
   if p.has_changed.alarms or not alarm then alarm = first_of(p, 'alarms') end
   if p.has_changed.alive or not sign then sign = first_of(p, 'alive') end
-  local wakes_at = p.over and p.now or earlier(alarm, sign)
-  return { 'ok', p.now, wakes_at, head, what, p.calls, p.leaving > 0 and 1 or 0, slots or {} }
+  local wakes_at = (p.over or p.left or p.rules) and p.now or earlier(alarm, sign)
+  return { 'ok', p.now, wakes_at, told, what, p.calls, p.leaving > 0 and 1 or 0, slots or {} }
+end
+
 end

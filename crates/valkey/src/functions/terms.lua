@@ -15,15 +15,17 @@ local function pack_settings(json)
 end
 
 -- What a call that changes nothing is answered, of what is read of `:c`, without anything being written: where slots are counted, or something was to happen by itself by now, that cannot be said.
-local function as_it_stands(base, _, packed, calls, heads, last, leaving, over, slots)
-  if over or slots then return nil end
+local function as_it_stands(base, _, packed, calls, heads, last, leaving, over, slots, epoch, left, rules)
+  if over or slots or left or rules then return nil end
   local settings = read_settings(packed)
   local p = { base = base, keys = settings.keys }
+  LEFT.read(p, epoch)
   local time = redis.call('TIME')
   local now = math.max(tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), tonumber(last))
   local wakes_at = earlier(first_of(p, 'alarms'), first_of(p, 'alive'))
   if is_over(wakes_at, now) or (p.keys and p.keys.rate and is_over(first_of(p, 'wakes'), now)) then return nil end
-  local head = settings.by_clock and heads or not settings.by_clock and head_of(p) or ''
+  local alone = not settings.by_clock and head_of(p)
+  local head = settings.by_clock and heads or alone and LEFT.told(p, alone) or ''
   return { 'ok', now, wakes_at, head, { 0 }, tonumber(calls), tonumber(leaving or 0) > 0 and 1 or 0, {} }
 end
 
@@ -46,78 +48,43 @@ local function same_lanes(a, b) return equal(a.order, b.order) and equal(a.level
 
 local function same_picker(a, b) return a.picker == b.picker and a.aging_ms == b.aging_ms and equal(a.weights, b.weights) end
 
-local GAUGES = { ready = true, ready_bytes = true, delayed = true, leased = true, leased_bytes = true, dead = true, bytes = true }
+-- About so many messages are looked at before each priority gets a lane.
+local PRIORITIES_MAX = 1000
 
--- What lanes have counted so far, by their names.
-local function counted(p)
-  local all, fields = {}, redis.call('HGETALL', p.base .. ':g')
-  for i = 1, #fields, 2 do
-    local level, what = string.match(fields[i], '^(-?%d+):(.+)$')
-    if not GAUGES[what] then
-      local name = name_of(p, tonumber(level))
-      all[name] = all[name] or {}
-      all[name][what] = tonumber(fields[i + 1])
-    end
+-- Priorities of some messages, and how many there are with those for which a lane is kept.
+local function some_priorities(p)
+  local priorities, different, looked_at, cursor = {}, 0, 0, '0'
+  local function see(priority)
+    if not priorities[priority] then different = different + 1 end
+    priorities[priority] = true
   end
-  return all
+  for _, priority in ipairs(KEPT) do see(priority) end
+  repeat
+    local page = redis.call('HSCAN', p.base .. ':m', cursor, 'COUNT', 100)
+    for at = 2, #page[2], 2 do see(cmsgpack.unpack(page[2][at])[PRIORITY]) end
+    cursor, looked_at = page[1], looked_at + #page[2] / 2
+  until cursor == '0' or looked_at >= PRIORITIES_MAX
+  return different
 end
 
--- Every message stands in the lane that takes it now. A lane has counted what one of its name had counted, and a message that comes into one of another name has
--- moved there.
-local function change_lanes(p, now)
-  local all = redis.call('HKEYS', p.base .. ':m')
-  table.sort(all)
-  fetch(p, all)
-  local counters, left, levels = counted(p), {}, {}
-  for i, key in ipairs(all) do
-    local m = message(p, key)
-    left[i] = name_of(p, lane_of(p, m[PRIORITY]))
-    detach(p, key, m)
-  end
-  -- What is detached is counted nowhere.
-  redis.call('DEL', p.base .. ':g')
-  p.gauges = {}
-  p.settings = now
-  if now.order ~= 'priority' then
-    for _, band in ipairs(now.order) do levels[band.level] = true end
-  end
-  for _, key in ipairs(all) do
-    local m = message(p, key)
-    levels[lane_of(p, m[PRIORITY])] = true
-    attach(p, key, m)
-  end
-  local by_name = {}
-  for level in pairs(levels) do
-    local name = name_of(p, level)
-    by_name[name] = level
-    for what, so_far in pairs(counters[name] or {}) do count(p, level, what, so_far) end
-  end
-  for i, key in ipairs(all) do
-    local level = lane_of(p, message(p, key)[PRIORITY])
-    if name_of(p, level) ~= left[i] then
-      count(p, level, 'published', 1)
-      if by_name[left[i]] then count(p, by_name[left[i]], 'moved', 1) end
-    end
-  end
-end
-
--- Why a declaration cannot have other settings hold while messages are there.
+-- Why a declaration cannot have other settings hold while messages are there. Only the scheme `signed` has more priorities than there may be lanes.
 local function fixed(p, settings)
   if is_empty(p) then return nil end
   if not equal(settings.scheme, p.settings.scheme) then return 'scheme' end
   if settings.last_value ~= p.settings.last_value then return 'last_value' end
-  if settings.order ~= 'priority' or p.settings.order == 'priority' then return nil end
-  local all, priorities, different = redis.call('HKEYS', p.base .. ':m'), {}, 0
-  fetch(p, all)
-  for _, priority in ipairs(settings.scheme == 'signed' and KEPT or {}) do
-    different, priorities[priority] = different + 1, true
+  if settings.scheme ~= 'signed' or settings.order ~= 'priority' or p.settings.order == 'priority' then return nil end
+  return some_priorities(p) > LANES_MAX and 'too_many_lanes' or nil
+end
+
+-- Other settings hold for what is there.
+local function rule(p, was, settings)
+  local is_same, has_messages = same_lanes(was, settings), redis.call('HLEN', p.base .. ':m') > 0
+  if has_messages and (not is_same or (settings.keys and not was.keys)) then
+    if was.keys and not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
+    return LEFT.begin(p, settings, is_same)
   end
-  for _, key in ipairs(all) do
-    local priority = message(p, key)[PRIORITY]
-    if not priorities[priority] then different = different + 1 end
-    priorities[priority] = true
-  end
-  return different > LANES_MAX and 'too_many_lanes' or nil
+  if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
+  if is_same then p.settings = settings else LEFT.rename(p, settings) end
 end
 
 -- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON, who says so: `declared`
@@ -125,7 +92,7 @@ end
 -- cannot be.
 local function configure(keys, args)
   local base, version, packed = keys[1], tonumber(args[4]), pack_settings(args[5])
-  local there = redis.call('HMGET', base .. ':c', 'version', 'settings', 'calls', 'heads', 'now', 'leaving', 'over', 'slots')
+  local there = redis.call('HMGET', base .. ':c', 'version', 'settings', 'calls', 'heads', 'now', 'leaving', 'over', 'slots', 'epoch', 'left', 'rules')
   local since, header = tonumber(there[1] or nil), { '', args[2], '' }
   if since and (since > version or (since == version and there[2] == packed)) then
     return as_it_stands(base, unpack(there)) or answer(begin(keys, header), { 0 })
@@ -164,12 +131,19 @@ local function configure(keys, args)
   SLOTS.drain(p, was, settings)
   if SLOTS.are_limited(settings) then p.slots = p.slots or {} end
   p.has_changed.order, p.has_changed.offers = true, true
-  if not equal(was.keys, settings.keys) then regroup(p, settings.keys) end
-  if same_lanes(was, settings) then p.settings = settings else change_lanes(p, settings) end
+  rule(p, was, settings)
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', packed)
+  if p.rules then rule_groups(p, true) end
+  if p.left and LEFT.go_on(p, true) then
+    -- All is written down before what was left is forgotten.
+    answer(p, false)
+    p = open(keys, header)
+    p.now = now
+    LEFT.go_on(p)
+  end
   if args[6] == 'policy' then
     be_over(p)
-    come_within(p)
+    if not p.left then come_within(p) end
   end
   return answer(p, { 0 })
 end

@@ -266,6 +266,15 @@ impl Terms {
         named.or_else(|| name.parse().ok())
     }
 
+    /// The level of the lane of this name, if there may be such a lane.
+    #[must_use]
+    pub fn level_of_lane(&self, name: &str) -> Option<i32> {
+        match self.order {
+            Lanes::Priority(_) => self.level_named(name),
+            Lanes::Bands(_) => self.lanes.iter().find(|(_, lane)| *lane == name).map(|(level, _)| *level),
+        }
+    }
+
     /// As JSON, which is how a place is told.
     #[must_use]
     pub fn json(&self) -> String {

@@ -479,6 +479,8 @@ fn read_death(part: &Part<'_>) -> Result<Death, Malformed> {
 pub struct Seen {
     /// By level, then by name.
     pub lanes: BTreeMap<i32, BTreeMap<String, u64>>,
+    /// Names of the lanes that are being left, by level: lanes from before a change, from which messages go to those of now step by step.
+    pub left: BTreeMap<i32, String>,
     /// Of each lane with something ready, when its oldest message was published.
     pub oldest: BTreeMap<i32, Time>,
     /// No message has a lesser sequence.
@@ -507,6 +509,10 @@ impl Seen {
             let field = Part(&pair[0]).text()?;
             let (level, what) = field.split_once(':').ok_or(Malformed)?;
             let level = level.parse().map_err(|_| Malformed)?;
+            if let Some(name) = what.strip_prefix("name=") {
+                seen.left.insert(level, name.to_owned());
+                continue;
+            }
             seen.lanes.entry(level).or_default().insert(what.to_owned(), Part(&pair[1]).count()?);
         }
         for one in Part(oldest).parts()? {

@@ -373,3 +373,28 @@ fn an_id_that_no_message_has_is_not_looked_for_among_all_dead_letters() {
     let made = reads(&mut twin) - before;
     assert!(made < 20, "{made} reads");
 }
+
+#[test]
+fn bytes_that_are_leased_of_a_lane_from_before_they_were_counted_are_told_by_what_else_is_counted() {
+    let Some(server) = Server::start() else { return };
+    let mut twin =
+        Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
+    twin.publish([10, 20, 40, 80].map(|bytes| publish(Given::Number(1), bytes)).to_vec());
+    twin.lease(2, 1_000, Some(60_000), LaneChoice::default());
+    let () =
+        redis::cmd("HDEL").arg("{1:0}:g").arg("1:leased_bytes").query(&mut twin.connection).expect("gone");
+    twin.lease(1, 1_000, Some(60_000), LaneChoice::default());
+    assert_eq!(counted(&mut twin, "1:leased_bytes"), 70);
+    // A gauge that is too small heals when nothing is leased any more.
+    let () = redis::cmd("HSET")
+        .arg("{1:0}:g")
+        .arg("1:leased_bytes")
+        .arg(5)
+        .query(&mut twin.connection)
+        .expect("set");
+    let leases = std::mem::take(&mut twin.leases);
+    twin.settle(&leases[..1], Outcome::Ack);
+    assert_eq!(counted(&mut twin, "1:leased_bytes"), 0);
+    twin.settle(&leases[1..], Outcome::Ack);
+    twin.compare();
+}

@@ -3,6 +3,8 @@
 mod beside;
 mod compare;
 mod examples;
+mod lanes;
 mod machine;
+mod moving;
 mod server;
 mod twin;

@@ -33,6 +33,18 @@ impl Server {
 
     /// A connection, as soon as it serves, with the functions loaded.
     pub(crate) fn connect(&self) -> Connection {
+        self.connect_with(LIBRARY.source)
+    }
+
+    /// As [`Server::connect`], where the key `room` says how many messages go from lanes that are being left with each call.
+    pub(crate) fn connect_with_room(&self) -> Connection {
+        let room = "function LEFT.room(is_first) return is_first and 1000 or DUE_MAX end";
+        assert_eq!(LIBRARY.source.matches(room).count(), 1);
+        let says = "function LEFT.room() return tonumber(redis.call('GET', 'room') or 128) end";
+        self.connect_with(&LIBRARY.source.replace(room, says))
+    }
+
+    fn connect_with(&self, source: &str) -> Connection {
         let url = format!("redis+unix://{}", self.dir.path().join("redis.sock").display());
         let client = redis::Client::open(url).expect("an address");
         let mut connection = loop {
@@ -41,7 +53,7 @@ impl Server {
                 Err(_) => std::thread::yield_now(),
             }
         };
-        let source = format!("#!lua name={}\n{}", LIBRARY.name, LIBRARY.source);
+        let source = format!("#!lua name={}\n{source}", LIBRARY.name);
         let loaded = cmd("FUNCTION").arg("LOAD").arg("REPLACE").arg(source).query::<String>(&mut connection);
         assert_eq!(loaded.expect("the functions are loaded"), "overtake");
         connection

@@ -217,8 +217,25 @@ impl Twin {
         assert_eq!(told, reply.map(drop));
         if told.is_ok() {
             (self.version, self.own, self.settings) = (self.version + 1, own, ruled);
+            self.move_on();
         }
         told
+    }
+
+    /// All messages go to the lanes that take them now, as a broker's do at once.
+    fn move_on(&mut self) {
+        while self.is_moving() {
+            self.call(&Sweep, None);
+            self.broker.tick(self.now, &mut Step::default());
+        }
+    }
+
+    /// Whether lanes are being left, or keys are gone through.
+    pub(crate) fn is_moving(&mut self) -> bool {
+        let there =
+            cmd("HMGET").arg(format!("{BASE}:c")).arg("left").arg("rules").query(&mut self.connection);
+        let there: [Option<Vec<u8>>; 2] = there.expect("what goes on");
+        there.iter().any(Option::is_some)
     }
 
     /// Another policy is for the queue.
@@ -231,6 +248,7 @@ impl Twin {
         assert_eq!(told, Ok(()), "a policy is never refused");
         self.broker(set_policy(policy)).0.expect("it is set");
         (self.version, self.settings) = (self.version + 1, ruled);
+        self.move_on();
     }
 
     pub(crate) fn admissions(&self, publishes: &[Publish]) -> Vec<Admission> {

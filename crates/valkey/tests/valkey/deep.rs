@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_engine::{Browse, BrowsedMessage, Content, Engine, Filter, NewMessage, Select, Target};
-use overtake_lane::{BrowseOrder, PartitionMode, Partitions, PickerKind, Settings};
+use overtake_lane::{BrowseOrder, Order, PartitionMode, Partitions, PickerKind, Settings};
 use overtake_valkey::engine::ClusterEngine;
 use overtake_valkey::functions::LOOKS_MAX;
 
@@ -153,6 +153,42 @@ async fn a_filter_chooses_among_all_messages_of_a_deep_queue_once() {
         assert_eq!(removed, Ok(MESSAGES as u64 / 10));
         let left = pages(&engine, of(Filter::default(), BrowseOrder::Published, 1_000)).await;
         assert_eq!(left, (0..MESSAGES).filter(|at| !at.is_multiple_of(10)).collect::<Vec<_>>());
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn when_a_deep_queue_gets_other_lanes_urgent_messages_go_first_and_none_is_lost() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, Settings { order: Order::Fifo, ..in_places(count) }).await;
+        engine.declare_queue("q", in_places(count)).await.expect("it may");
+        let body = MESSAGES.to_string().into();
+        let urgent = NewMessage {
+            to: Target::Queue("q".into()),
+            priority: 9.into(),
+            content: Content { body, ..Content::default() },
+            ..NewMessage::default()
+        };
+        engine.publish(vec![urgent]).await.expect("published");
+        loop {
+            let lanes = engine.queue("q").await.expect("it is there").lanes;
+            let ready: u64 = lanes.iter().map(|lane| lane.ready).sum();
+            assert_eq!(ready, MESSAGES as u64 + 1, "{lanes:?}");
+            let known = ["fifo", "0", "1", "2", "3"];
+            assert!(
+                lanes.iter().all(|lane| lane.ready == 0 || lane.level == 9 || known.contains(&&*lane.lane))
+            );
+            if lanes.iter().all(|lane| &*lane.lane != "fifo") {
+                break;
+            }
+        }
+        let first = engine.get("q", true).await.expect("asked").expect("it is ready");
+        assert_eq!(first.message.content.body, MESSAGES.to_string());
+        let mut urgent: Vec<usize> = (0..MESSAGES).collect();
+        urgent.sort_by_key(|at| std::cmp::Reverse(at % LANES));
+        assert_eq!(pages(&engine, of(Filter::default(), BrowseOrder::Dispatch, 400)).await, urgent);
         engine.close().await;
     }
 }
