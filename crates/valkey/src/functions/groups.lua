@@ -184,17 +184,15 @@ function charge_group(p, m, level)
   p.passes[level] = math.max(furthest(p, level), pass)
 end
 
--- Groups may go that had no token.
+-- Groups may go that had no token, so many in one call; the rest is for the next.
 function ring_groups(p)
   if not p.keys or not p.keys.rate then return end
-  while true do
-    sync(p)
-    local due = redis.call('ZRANGE', p.base .. ':z', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, 1000)
-    if #due == 0 then return end
-    for _, key in ipairs(due) do
-      change_group(p, key, function(g) fill_group(p, g) end)
-    end
+  sync(p)
+  local due = redis.call('ZRANGE', p.base .. ':z', '-inf', text(p.now), 'BYSCORE', 'LIMIT', 0, DUE_MAX)
+  for _, key in ipairs(due) do
+    change_group(p, key, function(g) fill_group(p, g) end)
   end
+  p.rings_on = #due == DUE_MAX
 end
 
 -- The message of a lane that goes first, as far as groups are known to go by the settings of now.
@@ -249,8 +247,8 @@ function regroup(p, keys)
 end
 
 -- Goes on with groups that may yet go by settings from before.
-function rule_groups(p, is_first)
-  local most = LEFT.room(is_first)
+function rule_groups(p)
+  local most = LEFT.room()
   if most == 0 then return end
   local page = redis.call('HSCAN', p.base .. ':y', p.rules.cursor, 'COUNT', most)
   for at = 1, #page[2], 2 do group(p, page[2][at]) end

@@ -352,7 +352,7 @@ function answer(p, what)
   local alarm, sign = p.alarm, p.sign
   if p.has_changed.alarms or not alarm then alarm = first_of(p, 'alarms') end
   if p.has_changed.alive or not sign then sign = first_of(p, 'alive') end
-  local wakes_at = (p.over or p.left or p.rules) and p.now or earlier(alarm, sign)
+  local wakes_at = (p.over or p.left or p.rules or p.rings_on) and p.now or earlier(alarm, sign)
   return { 'ok', p.now, wakes_at, told, what, p.calls, p.leaving > 0 and 1 or 0, slots or {} }
 end
 

@@ -133,7 +133,7 @@ local function configure(keys, args)
   p.has_changed.order, p.has_changed.offers = true, true
   rule(p, was, settings)
   redis.call('HSET', base .. ':c', 'version', args[4], 'settings', packed)
-  if p.rules then rule_groups(p, true) end
+  if p.rules then rule_groups(p) end
   if p.left and LEFT.go_on(p, true) then
     -- All is written down before what was left is forgotten.
     answer(p, false)

@@ -1,6 +1,6 @@
 //! What goes next while lanes are being left, and how much one call does.
 
-use overtake_lane::{Band, Given, Order, Priority, Settings, Status};
+use overtake_lane::{Band, Given, Order, Priority, RateLimit, Settings, Status};
 use overtake_valkey::functions::{
     Admit, Asked, Call, Choice, Configure, Find, Leasing, List, Look, Peek, Said, Sweep, Terms, Told, View,
 };
@@ -201,4 +201,39 @@ fn each_call_moves_a_bounded_number_of_messages_and_says_that_there_is_more() {
         (moved, calls) = (there, calls + 1);
     }
     assert!(moved == 3_000 && calls >= 2_000 / CALL_MAX, "{moved} with {calls} calls");
+}
+
+#[test]
+fn keys_that_get_a_token_at_once_may_go_a_bounded_number_with_each_call() {
+    let Some(server) = Server::start() else { return };
+    let rate = RateLimit { messages: 1, per_ms: 300 };
+    let settings = Settings { key_rate_limit: Some(rate), ..Settings::default() };
+    let twin = Twin::new(server.connect(), settings, [Settings::default(), Settings::default()]);
+    let mut still = Still(twin);
+    let of = |at: i32| publish(Given::Number(1), at.unsigned_abs());
+    for _ in 0..2 {
+        let mut all: Vec<_> = (0..300).map(of).collect();
+        all.iter_mut().for_each(|one| one.key = Some(format!("k{}", one.bytes).into()));
+        let messages = still.0.admissions(&all);
+        still.ask(&Admit { messages, tells: false });
+    }
+    assert_eq!(still.lease(600, Choice::default()).len(), 300, "one of each key");
+    let time = |still: &mut Still| {
+        let (s, us): (u64, u64) = cmd("TIME").query(&mut still.0.connection).expect("a time");
+        s * 1_000 + us / 1_000
+    };
+    let until = time(&mut still) + 301;
+    while time(&mut still) < until {}
+    let (mut may_go, mut calls) = (0, 0);
+    while may_go < 300 {
+        let call = Call { version: None, caller: "test", number: None };
+        let Told::Done { now, wakes_at, .. } = still.0.told(BASE, &Sweep, call) else {
+            panic!("it is there")
+        };
+        let offers: u64 = cmd("ZCARD").arg("{1:0}:f").query(&mut still.0.connection).expect("a number");
+        assert!(offers - may_go <= CALL_MAX, "{offers} after {may_go}");
+        (may_go, calls) = (offers, calls + 1);
+        assert!(may_go == 300 || wakes_at == Some(now), "{may_go}");
+    }
+    assert!(calls >= 3);
 }

@@ -229,12 +229,20 @@ impl Moving<'_> {
         let granted = if self.is_several { granted } else { Vec::new() };
         let want = Leasing { max, max_bytes: 1 << 20, term_ms, holder, choice, granted };
         let given = self.ask(&want);
-        let keys: Vec<_> = self.all(&[Status::Leased]).into_iter().map(|one| one.stored.message).collect();
+        let leased: Vec<_> = self.all(&[Status::Leased]).into_iter().map(|one| one.stored.message).collect();
         let limit = self.settings.group_limit as usize;
         for one in &given {
             let Some(key) = one.stored.message.key() else { continue };
-            let out = keys.iter().filter(|message| message.key() == Some(key)).count();
+            let out = leased.iter().filter(|message| message.key() == Some(key)).count();
             assert!(limit == 0 || out <= limit, "{out} of {key} are out");
+        }
+        let terms = Terms::new("q".into(), &self.settings, 0, 0);
+        for (lane, cap) in &self.settings.lanes {
+            let level = terms.level_named(lane).expect("it is there");
+            let is_there = |message: &&overtake_lane::Message| terms.level(message.priority) == level;
+            let out = leased.iter().filter(is_there).count();
+            let takes = given.iter().any(|one| is_there(&&one.stored.message));
+            assert!(!takes || out <= cap.max_active as usize, "{out} of {lane} are out");
         }
         self.leases.extend(given);
     }
