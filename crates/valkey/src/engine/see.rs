@@ -232,12 +232,14 @@ fn gauge(lane: &BTreeMap<String, u64>, what: &str) -> u64 {
 /// old name until they are empty.
 fn with_left(mut seen: Seen, terms: &Terms) -> Seen {
     for (level, name) in std::mem::take(&mut seen.left) {
-        let Some(gauges) = seen.lanes.remove(&level) else { continue };
+        let Some(mut gauges) = seen.lanes.remove(&level) else { continue };
         let oldest = seen.oldest.remove(&level);
         let now = terms.level_of_lane(&name);
-        if now.is_none() && STANDING.iter().all(|what| gauge(&gauges, what) == 0) {
+        let moving = STANDING.iter().map(|what| gauge(&gauges, what)).sum();
+        if now.is_none() && moving == 0 {
             continue;
         }
+        gauges.insert("moving".to_owned(), moving);
         let at = now.unwrap_or(level);
         let lane = seen.lanes.entry(at).or_default();
         gauges.into_iter().for_each(|(what, count)| *lane.entry(what).or_default() += count);
@@ -261,6 +263,7 @@ fn add(lanes: &mut BTreeMap<i32, LaneView>, settings: &Settings, now: Time, seen
         lane.delayed += of("delayed");
         lane.leased += of("leased");
         lane.dead += of("dead");
+        lane.moving += of("moving");
         lane.bytes += of("bytes");
         lane.ready_bytes += of("ready_bytes");
         lane.leased_bytes += of("leased_bytes");
