@@ -20,7 +20,7 @@ impl Queue {
     pub(super) fn replace_lanes(&mut self, same: bool) {
         if self.lanes.len() > LANES_MAX {
             // So many lanes were changed more than once: there are no ranks for all of them.
-            self.move_former(&mut usize::MAX.clone(), true);
+            self.move_all();
         }
         for seq in self.spilling.values().flatten() {
             if let Some(slot) = self.by_seq.get(*seq) {
@@ -33,8 +33,13 @@ impl Queue {
         self.picker.ranks_changed(None);
         self.lanes.replace(&self.settings, same);
         if self.is_remote() || self.is_empty() {
-            self.move_former(&mut usize::MAX.clone(), true);
+            self.move_all();
         }
+    }
+
+    fn move_all(&mut self) {
+        let mut room = usize::MAX;
+        self.move_former(&mut room, true);
     }
 
     /// Whether messages are in former lanes.
@@ -73,9 +78,7 @@ impl Queue {
         }
         self.is_active = was_active;
         if self.lanes.former().all(Lane::is_vacant) {
-            let turn = self.picker.turn().map(|rank| self.lanes.index_at(rank));
             self.lanes.forget_former();
-            self.picker.ranks_changed(turn.map(|index| self.lanes.rank_of(index)));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Settings that change while messages wait: each stands where its priority and its age put it under the new ones.
+//! Settings that change while messages wait: each will stand where its priority and its age put it under the new ones.
 
 use super::{Queue, key_index};
 use crate::command::Step;
@@ -12,6 +12,9 @@ use crate::priority::{Priority, Scheme};
 use crate::rate::Bucket;
 use crate::refusal::Refusal;
 use crate::settings::{Order, Overflow, Settings};
+
+/// At most so many messages are looked at to see whether there are more priorities than lanes.
+const LANE_COUNT_LOOKS: usize = 4 << 10;
 
 impl Queue {
     /// Whether changing to these settings would leave messages misunderstood. Its own scheme is fixed; that of a policy maps what
@@ -34,11 +37,12 @@ impl Queue {
         }
     }
 
+    /// Whether the messages find a lane for each priority, as far as the first ones tell. Of a deeper queue those for which no lane is left share the nearest.
     fn check_lane_count(&self) -> Result<(), Refusal> {
         let mut priorities = std::collections::BTreeSet::new();
         // A lane is kept for each of these.
         priorities.extend(self.settings.scheme.kept().iter().map(|(_, kept)| Priority(*kept)));
-        for (_, message) in self.messages_from(Seq(0)) {
+        for (_, message) in self.messages_from(Seq(0)).take(LANE_COUNT_LOOKS) {
             priorities.insert(message.priority);
             if priorities.len() > crate::LANES_MAX {
                 return Err(Refusal::TooManyLanes);
