@@ -99,8 +99,8 @@ pub trait Engine: Send + Sync + 'static {
     /// process: whoever works on leased messages asks then whether they are still its own.
     fn withdrawals(&self) -> watch::Receiver<u64>;
 
-    /// Sets a policy of the virtual host: queues and exchanges there that it matches are by it when this is answered, with all that
-    /// waits in them.
+    /// Sets a policy of the virtual host: queues and exchanges there that it matches are by it when this is answered. Where it means other
+    /// lanes, messages move into them afterwards: [`LaneView::moving`](overtake_lane::LaneView::moving) says how many have not.
     fn set_policy(&self, kind: PolicyKind, name: &str, policy: Policy) -> Pending<()>;
     /// Takes a policy of the virtual host away. Not refused on a full store.
     fn remove_policy(&self, kind: PolicyKind, name: &str) -> Pending<()>;

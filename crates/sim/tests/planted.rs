@@ -134,7 +134,7 @@ fn kept_sees_a_publish_over_amqp_confirmed_that_nobody_asked_for() {
 
 #[test]
 fn gone_sees_an_acknowledgement_over_amqp_that_is_lost() {
-    check(Sabotage::SwallowsAck, Promise::Gone);
+    check_within(300, Sabotage::SwallowsAck, Promise::Gone);
 }
 
 #[test]

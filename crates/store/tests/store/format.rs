@@ -115,6 +115,8 @@ fn fixed_records() -> Vec<Record> {
         .collect(),
         alone(Fact::RunStored { queue, run: run(1, 0, &[]) }),
         alone(Fact::RunRestated { queue, run: run(1, 0, &[]) }),
+        alone(Fact::RunRestated { queue, run: mixed(run(1, 0, &[])) }),
+        alone(Fact::RunStored { queue, run: mixed(run(1, 7, &[9])) }),
         alone(Fact::RunFetched { queue, run: RunId(1) }),
         alone(Fact::RunStored { queue, run: run(2, 3, &[5, 6, 200]) }),
         alone(Fact::RunStored { queue, run: run(3, 3, &(4..300).step_by(2).collect::<Vec<u32>>()) }),
@@ -161,8 +163,6 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::PutBack { queue, seq, count: 2, due: None, attempts: Some(attempts()) }),
         alone(Fact::Died { queue, seq, count: 3, deaths: deaths(), attempts: Some(attempts()) }),
         alone(Fact::Purged { queue, before: Seq(9_000), kept: vec![Seq(7), Seq(8), Seq(8_000)] }),
-        alone(Fact::RunRestated { queue, run: mixed(run(1, 0, &[])) }),
-        alone(Fact::RunStored { queue, run: mixed(run(1, 7, &[9])) }),
     ]
 }
 
