@@ -41,8 +41,9 @@ fn run(run: u64, next: u32, holes: &[u32]) -> Box<RunRecord> {
     })
 }
 
-fn mixed(run: Box<RunRecord>) -> Box<RunRecord> {
-    Box::new(RunRecord { is_mixed: true, ..*run })
+fn mixed(mut run: Box<RunRecord>) -> Box<RunRecord> {
+    run.is_mixed = true;
+    run
 }
 
 fn fixed_records() -> Vec<Record> {
