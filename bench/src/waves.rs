@@ -87,7 +87,7 @@ fn waves() -> Vec<Wave> {
             settings: || Settings { scheme: Scheme::Max(255), order: Order::Fifo, ..Settings::default() },
             message: as_it_is,
             policy: Some(|| policy(|definition| definition.max_priority = Some(9))),
-            is_over: |view, _| view.lanes.len() >= 10,
+            is_over: |view, _| view.lanes.len() == 10 && view.lanes.iter().all(|lane| lane.moving == 0),
         },
     ]
 }

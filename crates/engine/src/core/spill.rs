@@ -31,9 +31,6 @@ const KEEP_BYTES: u64 = 256;
 /// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
 
-/// Beyond its bound by this part of it, memory is so full that changes of many messages wait.
-const FULL_AT: u64 = 16;
-
 /// What is known of spilling.
 #[derive(Debug, Default)]
 pub(super) struct Spilling {
@@ -235,11 +232,10 @@ impl<T> Core<T> {
         self.holds.messages().saturating_sub(self.broker.spilled_count())
     }
 
-    /// Whether changes of many messages, which bring them back into memory, should wait for the segment that is being written, so that publishes need
-    /// not.
+    /// Whether changes of many messages, and what moves to other lanes, which bring messages back into memory, should wait for the segment that is being
+    /// written, so that publishes need not.
     pub(super) fn is_memory_full(&self) -> bool {
-        let bound = self.options.memory_bytes;
-        self.spilling.is_writing && self.memory_bytes() > bound.saturating_add(bound / FULL_AT)
+        self.spilling.is_writing && self.memory_bytes() > self.options.memory_bytes
     }
 
     /// Whether publishes should wait for a segment that is being written.
