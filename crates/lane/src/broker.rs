@@ -349,6 +349,10 @@ impl Broker {
                 }
             }
         }
+        if !queue.dying.is_empty() {
+            // What was over when its turn came.
+            self.stirred.push(id);
+        }
         note(queue, self.now, self.fetches, &mut self.schedule, &mut self.totals);
         for consumer in gone {
             if let Some(seat) = self.seats.remove(&consumer) {
@@ -375,8 +379,8 @@ impl Broker {
                 at += 1;
             }
             self.dispatch_these(touched.iter().copied(), step);
-            // What was over when its turn came.
-            touched.retain(|id| self.queues.get(id).is_some_and(|queue| !queue.dying.is_empty()));
+            touched.clear();
+            touched.extend(self.stirred.drain(..));
         }
     }
 

@@ -1,9 +1,10 @@
 //! Many messages whose time comes at once, and queues that have many more than their limits allow: a few a step.
 
 use overtake_lane::{
-    Address, ApplyTo, Broker, Command, ConsumerId, DeadLetterTo, Definition, Effect, Fact, Given, LaneChoice,
-    LaneSettings, LeaseTerm, Options, Order, Overflow, Pattern, Place, Policy, PolicyKind, Publish, Pull,
-    QueueView, Reply, Scheme, Settings, Step, Time, VhostId, Which,
+    Address, ApplyTo, Asker, Broker, Command, Consume, ConsumerId, DeadLetterTo, Definition, Effect, Fact,
+    Given, LaneChoice, LaneSettings, LeaseTerm, Options, Order, Outcome, Overflow, Pattern, Place, Policy,
+    PolicyKind, Publish, Pull, QueueView, Reply, Scheme, SessionId, Settings, Step, Time, VhostId, Which,
+    WindowId,
 };
 
 use crate::story::START;
@@ -246,6 +247,37 @@ fn dead_letters_beget_dead_letters_a_few_a_step() {
     // What moves into a full queue evicts another, which moves on: each of them is one that a step may move.
     assert!(steps.iter().all(|moved| *moved <= 2 * MOST), "{steps:?}");
     assert_eq!(["q", "r", "t"].map(|queue| waves.ready(queue)), [0, 3, MANY - 3]);
+}
+
+/// Its consumer got room for a message from a queue that shares a window with it.
+#[test]
+fn what_is_over_when_a_shared_window_comes_to_it_dies_in_that_step() {
+    let dead_letter = DeadLetterTo::Queue("d".into());
+    let settings = Settings { dead_letter, dead_letter_expired: true, ..Settings::default() };
+    let mut waves = Waves::with(&[("q", settings), ("r", Settings::default()), ("d", Settings::default())]);
+    let session = SessionId(1);
+    let window = WindowId { session, number: 1 };
+    let by = |command| Command::By {
+        asker: Asker { session: Some(session), vhost: VhostId::DEFAULT },
+        command: Box::new(command),
+    };
+    waves.apply(START, by(Command::SetWindow { window, size: 1, joining: Vec::new() }));
+    waves.apply(START, Command::Publish(Publish { to: Address::Queue("r".into()), ..publish(0) }));
+    let consume = |number, queue: &str| {
+        let consume = Consume::new(ConsumerId(number), queue.into());
+        by(Command::Consume(Consume { shared: Some(window), ..consume }))
+    };
+    waves.apply(START, consume(1, "r"));
+    let held = waves.step.effects.iter().find_map(|effect| match effect {
+        Effect::Deliver(delivery) => Some(delivery.receipt),
+        _ => None,
+    });
+    let receipt = held.expect("it holds the window");
+    waves.apply(START, consume(2, "q"));
+    waves.publish_wave(|_| None);
+    waves.apply(LATER, by(Command::Settle { receipts: vec![receipt], outcome: Outcome::Ack }));
+    assert!(waves.ready("q") > 0, "more is over than one step ends");
+    assert_eq!(waves.view("q").lanes.iter().map(|lane| lane.dead).sum::<u64>(), 0, "none is left in between");
 }
 
 // ---- other lanes ----
