@@ -234,7 +234,7 @@ pub fn twice(name: &str, one: &str, other: &str) -> Problem {
     Problem::bad_value(name, format!("the parameter is there twice: `{one}` and `{other}`"))
 }
 
-/// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order. It needs no percent-encoding.
+/// Formats the cursor of the next page of messages. The text includes the order, so a cursor is refused in another order. The text needs no percent-encoding.
 pub fn cursor_text(cursor: &PageCursor, order: BrowseOrder) -> String {
     let text = match cursor {
         PageCursor::After(seq) => seq.0.to_string(),

@@ -142,7 +142,7 @@ impl Wire {
     pub(crate) async fn close(&mut self, why: &str) {
         self.client.close(self.clock.now(), why);
         while !self.client.is_over() {
-            // What else comes is nobody's any more.
+            // Deliveries that come now go back to the queue there.
             self.turn().await;
             self.events.clear();
         }

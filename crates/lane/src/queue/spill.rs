@@ -89,7 +89,8 @@ impl Queue {
     /// The first and the last sequence that runs of which something was taken ever had, those that overlap together, in order. What was fetched from
     /// them may have left no fact: it must not wait in another run before they are over.
     fn untold(&self) -> Vec<(Seq, Seq)> {
-        let taken = self.runs.values().filter(|run| run.waiting() < u64::from(run.count()));
+        let all = self.runs.values().chain(self.quarantined.values());
+        let taken = all.filter(|run| run.waiting() < u64::from(run.count()));
         let mut ranges: Vec<(Seq, Seq)> = taken.map(|run| (run.begins, run.last)).collect();
         ranges.sort_unstable();
         ranges.dedup_by(|next, before| {
