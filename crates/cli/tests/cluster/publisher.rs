@@ -12,6 +12,8 @@ use crate::history::{Event, Message};
 use crate::stage::{Dice, LEVELS, Stage, queue, queue_of};
 use crate::wire::{Heard, Wire, body};
 
+/// Bytes of a body.
+const BODY_LEN: usize = 256;
 /// Publishers.
 pub(crate) const PUBLISHERS: u32 = 4;
 /// Publishes of one that may be unconfirmed.
@@ -104,7 +106,7 @@ impl Publisher<'_> {
         let (level, number) = (self.open[&message], queue_of(message.0));
         self.stage.book.write(Event::Published { message, queue: number, level });
         let properties = self.properties(message, level);
-        wire.publish(&queue(number), properties.view(), &body(message, self.stage.body_len));
+        wire.publish(&queue(number), properties.view(), &body(message, BODY_LEN));
         flights.begin(message);
     }
 

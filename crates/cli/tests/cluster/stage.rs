@@ -75,8 +75,6 @@ impl Address {
 pub(crate) struct Stage {
     pub(crate) book: Book,
     pub(crate) brokers: Vec<Address>,
-    /// Bytes of a body.
-    pub(crate) body_len: usize,
     /// Messages there are to be.
     messages: u32,
     /// Those that may be published by now.
@@ -85,9 +83,9 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) fn new(brokers: Vec<Address>, messages: u32, body_len: usize) -> Self {
+    pub(crate) fn new(brokers: Vec<Address>, messages: u32) -> Self {
         let (released, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { book: Book::begin(), brokers, body_len, messages, released, is_over }
+        Self { book: Book::begin(), brokers, messages, released, is_over }
     }
 
     /// How many messages there are to be.
