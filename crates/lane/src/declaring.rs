@@ -87,7 +87,7 @@ impl Broker {
         queue.rule(ruled);
         step.facts.push(queue.fact());
         queue.move_former(&mut step.room, self.fetches);
-        queue.tell_emptied(step);
+        queue.tell_runs(step);
         self.dispatch(id, step);
         Ok(())
     }

@@ -217,6 +217,12 @@ pub enum Fact {
         /// The run.
         run: RunId,
     },
+    /// The queue has other lanes from now on: what waits in runs by then is of several of them, and moves to these. The fact with the new settings may be no longer
+    /// in the log when the records of the runs still are.
+    LanesChanged {
+        /// The queue.
+        queue: QueueId,
+    },
     /// What still waited in runs that followed each other waits in a new one. The old ones are over.
     RunsRewritten {
         /// The queue.

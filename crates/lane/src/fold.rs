@@ -111,6 +111,7 @@ impl Broker {
             Fact::RunRestated { queue, run } => self.fold_run(queue, &run, &[], false, step)?,
             Fact::RunsRewritten { queue, run, of } => self.fold_run(queue, &run, &of, true, step)?,
             Fact::RunFetched { queue, run } => self.known(queue)?.bring_run(run),
+            Fact::LanesChanged { queue } => self.known(queue)?.fold_lanes_changed(),
             Fact::RunSettled { queue, run, how } => {
                 self.known(queue)?.settle_run(run, how, step);
             }

@@ -37,6 +37,7 @@
 //! | 33 | died, the attempts noted | as 12, then attempts |
 //! | 34 | purged | queue, next sequence, how many messages stay, then each as how much greater its sequence is than that of the one before |
 //! | 35 | one of 15, 17 and 19, of a run whose messages may be of several lanes | that fact |
+//! | 36 | lanes changed | queue |
 //!
 //! The content of a stored message is 0 when it is the same as that of the stored message before it in the record, else
 //! one more than its length, and then its bytes.
@@ -227,6 +228,10 @@ pub fn encode(fact: &Fact, content: Content<'_>, out: &mut Vec<u8>) {
             out.push(18);
             number(out, u64::from(queue.0));
             number(out, run.0);
+        }
+        Fact::LanesChanged { queue } => {
+            out.push(36);
+            number(out, u64::from(queue.0));
         }
         Fact::RunSettled { queue, run, how } => {
             out.push(16);
@@ -490,6 +495,7 @@ impl<'a> Decoder<'a> {
                 Fact::Purged { queue, before, kept: self.kept(before)? }
             }
             18 => Fact::RunFetched { queue: self.bytes.queue()?, run: RunId(self.bytes.number()?) },
+            36 => Fact::LanesChanged { queue: self.bytes.queue()? },
             20 => Fact::MetadataStored { key: self.bytes.text()?.into(), value: self.bytes.bytes()?.into() },
             21 => Fact::MetadataRemoved { key: self.bytes.text()?.into() },
             26 => Fact::VhostStored {

@@ -56,7 +56,7 @@ impl Broker {
             let fetches = self.fetches;
             let queue = self.queue_mut(*id);
             queue.move_former(&mut step.room, fetches);
-            queue.tell_emptied(step);
+            queue.tell_runs(step);
             queue.begin_trimming(step);
         }
         self.dispatch_all(ruled.into_iter(), step);

@@ -27,13 +27,29 @@ impl Queue {
                 self.entries[slot].spilling = false;
             }
         }
-        for run in self.runs.values_mut() {
+        for run in self.runs.values_mut().chain(self.quarantined.values_mut()) {
             run.is_mixed = true;
+            self.has_untold_lanes = true;
         }
         self.picker.ranks_changed(None);
         self.lanes.replace(&self.settings, same);
         if self.is_remote() || self.is_empty() {
             self.move_all();
+        }
+    }
+
+    /// Takes for true that the lanes were other ones when its runs were written: they are in former lanes.
+    pub(crate) fn fold_lanes_changed(&mut self) {
+        self.has_untold_lanes = false;
+        for run in self.quarantined.values_mut() {
+            run.is_mixed = true;
+        }
+        let of_now = self.runs.values().filter(|run| !run.is_mixed).map(|run| run.id);
+        for id in of_now.collect::<Vec<_>>() {
+            if let Some(run) = self.withdraw_run(id) {
+                self.enter_run(&RunRecord { is_mixed: true, ..run.record() });
+                self.keep_quarantine(id, run);
+            }
         }
     }
 

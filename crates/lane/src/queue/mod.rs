@@ -106,6 +106,8 @@ pub(crate) struct Queue {
     spilling: BTreeMap<RunId, Vec<Seq>>,
     /// Runs of which all was fetched, and no fact says so yet.
     emptied: Vec<RunId>,
+    /// Its lanes were changed while it had runs, and no fact says so yet.
+    has_untold_lanes: bool,
     /// Messages of runs that were lost, and nobody has heard of yet.
     lost: BTreeMap<(RunId, u32), u64>,
     /// Bytes of the deaths and records of the messages in memory.
@@ -166,6 +168,7 @@ impl Queue {
             waking: None,
             spilling: BTreeMap::new(),
             emptied: Vec::new(),
+            has_untold_lanes: false,
             lost: BTreeMap::new(),
             history_bytes: 0,
             dying: Vec::new(),

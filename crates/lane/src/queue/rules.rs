@@ -115,6 +115,8 @@ impl Queue {
 
     /// A broker begins: what was leased before is not known, so what goes at a rate has no token yet.
     pub(crate) fn begin(&mut self, now: Time) {
+        // The log says what lanes there were.
+        self.has_untold_lanes = false;
         self.bucket = self.settings.rate_limit.map(|rate| Bucket::empty(rate, now));
         if let Some(groups) = &mut self.groups {
             groups.start_again(now);

@@ -149,7 +149,7 @@ impl Queue {
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.
     pub(crate) fn spilled(&mut self, run: RunId, step: &mut Step) {
         let Some(seqs) = self.spilling.remove(&run) else { return };
-        self.tell_emptied(step);
+        self.tell_runs(step);
         let slots: Vec<Option<Slot>> = seqs
             .iter()
             .map(|seq| self.by_seq.get(*seq).filter(|slot| self.entries[*slot].spilling))
@@ -194,8 +194,12 @@ impl Queue {
         }
     }
 
-    /// Says which runs were emptied, since what was fetched from them without a fact may wait in another run from now on.
-    pub(crate) fn tell_emptied(&mut self, step: &mut Step) {
+    /// Says of runs what no other fact does: that lanes were changed while there were some, and which were emptied, since what was fetched from them without a fact may wait in
+    /// another run from now on.
+    pub(crate) fn tell_runs(&mut self, step: &mut Step) {
+        if std::mem::take(&mut self.has_untold_lanes) {
+            step.facts.push(Fact::LanesChanged { queue: self.id });
+        }
         let emptied = std::mem::take(&mut self.emptied).into_iter();
         step.facts.extend(emptied.map(|run| Fact::RunFetched { queue: self.id, run }));
     }

@@ -283,7 +283,10 @@ fn what_waits_in_a_run_moves_to_other_lanes_step_by_step_also_after_a_restart() 
     let moved: Vec<Fact> = stage.broker.message_facts().collect();
     let moved =
         moved.into_iter().filter(|fact| matches!(fact, Fact::Stored { message, .. } if message.seq < first));
-    for facts in [stage.facts.clone(), settings.into_iter().chain(moved).chain([restated]).collect()] {
+    assert!(matches!(stage.facts[0], Fact::QueueStored { .. }));
+    // As the lanes of before are told, as they are not any more, and as all is said again.
+    let said_again = settings.into_iter().chain(moved).chain([restated]).collect();
+    for facts in [stage.facts.clone(), stage.facts[1..].to_vec(), said_again] {
         let mut again = Broker::with_backlog(options, stage.shelf.clone());
         let mut step = Step::default();
         for fact in facts {
@@ -529,6 +532,7 @@ fn fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         record().prop_map(|run| Fact::RunStored { queue: Q, run: Box::new(run) }),
         record().prop_map(|run| Fact::RunRestated { queue: Q, run: Box::new(run) }),
+        Just(Fact::LanesChanged { queue: Q }),
         (record(), prop::collection::vec(old, 0..4)).prop_map(|(run, of)| Fact::RunsRewritten {
             queue: Q,
             run: Box::new(run),
@@ -556,8 +560,12 @@ proptest! {
         let broker = &mut stage.broker;
         for fact in facts {
             let before = all(broker);
+            let messages: Vec<Fact> = broker.message_facts().collect();
             let mut step = Step::default();
             match broker.fold(fact.clone(), &mut step) {
+                Ok(()) if matches!(fact, Fact::LanesChanged { .. }) => {
+                    prop_assert_eq!(messages, broker.message_facts().collect::<Vec<_>>());
+                }
                 Ok(()) => {
                     let (Fact::RunStored { run, .. } | Fact::RunRestated { run, .. } | Fact::RunsRewritten { run, .. }) = fact else { panic!("{fact:?}") };
                     prop_assert!(run.makes_sense());

@@ -308,6 +308,7 @@ fn facts() -> impl Strategy<Value = Fact> {
             }
         ),
         (queue(), any::<u64>()).prop_map(|(queue, run)| Fact::RunFetched { queue, run: RunId(run) }),
+        queue().prop_map(|queue| Fact::LanesChanged { queue }),
         (queue(), prop::collection::btree_set(1..u64::MAX, 1..20)).prop_map(|(queue, mut seqs)| {
             let before = Seq(seqs.pop_last().expect("there is one"));
             Fact::Purged { queue, before, kept: seqs.into_iter().map(Seq).collect() }

@@ -133,6 +133,7 @@ fn fixed_records() -> Vec<Record> {
         alone(Fact::RunSettled { queue, run: RunId(4), how: Settled::Removed }),
         // None of their segments is there.
         alone(Fact::RunSettled { queue, run: RunId(1), how: Settled::Removed }),
+        alone(Fact::LanesChanged { queue }),
         alone(Fact::RunSettled { queue, run: RunId(2), how: Settled::Removed }),
         alone(Fact::RunSettled { queue, run: RunId(3), how: Settled::Removed }),
         alone(Fact::QueueDeleted { queue: QueueId(8) }),
