@@ -1,10 +1,13 @@
 //! Messages leave memory, and memory stays within its bound.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::core::{Answer, Core, Opened, Out, Request, Spiller};
-use overtake_engine::{Change, Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target};
-use overtake_lane::{Command, ConsumerId, HeaderValue, Outcome, Time};
+use overtake_engine::{
+    Browse, Change, Content, Filter, LeaseRequest, NewMessage, Options, Refused, Select, Target,
+};
+use overtake_lane::{BrowseOrder, Command, ConsumerId, HeaderValue, Outcome, Time};
 use overtake_store::{Committer, MemoryDisk, StoreError};
 
 const NOW: Time = Time(1_000);
@@ -243,4 +246,50 @@ fn a_change_waits_while_memory_is_full_and_a_segment_is_written() {
     };
     assert!(waits > 0);
     assert!(matches!(answer, Ok(Answer::Count(10_000))), "{answer:?}");
+}
+
+/// Its blocks are read by jobs, so nobody waits for the disk who asks for something else.
+#[test]
+fn a_look_reads_nothing_from_the_disk_itself_and_shows_all() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = declared(&disk);
+    for _ in 0..200 {
+        engine.publish((0..50).map(|nth| nth % 10));
+    }
+    assert!(engine.core.memory().segments > 3, "{:?}", engine.core.memory());
+    let third = Filter { headers: vec![("third".into(), "0".into())], ..Filter::default() };
+    for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
+        for (filter, expect) in [(Filter::default(), 10_000), (third.clone(), 200 * 16)] {
+            let browse = Browse { filter, order, limit: 50, with_total: true, ..Browse::default() };
+            let (mut next, mut seen, mut jobs) = (None, BTreeSet::new(), 0);
+            loop {
+                let browse = Browse { cursor: next.take(), with_total: seen.is_empty(), ..browse.clone() };
+                engine.core.handle(NOW, Request::Browse { queue: "q".into(), browse }, ());
+                let answer = loop {
+                    let reads = disk.counts().reads;
+                    while engine.core.is_scanning() {
+                        engine.core.scan_on(NOW, 2_048);
+                    }
+                    assert_eq!(disk.counts().reads, reads, "{order:?}");
+                    if let Some(answer) = engine.answer() {
+                        break answer;
+                    }
+                    engine.keep_house();
+                    jobs += 1;
+                };
+                let Ok(Answer::Page(page)) = answer else { panic!("a page, not {answer:?}") };
+                if seen.is_empty() {
+                    assert_eq!(page.total, Some(expect), "{order:?}");
+                }
+                seen.extend(page.messages.iter().map(|shown| shown.message.seq));
+                assert!(page.messages.iter().all(|shown| shown.content.body.len() == 100));
+                next = page.next;
+                if next.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(seen.len() as u64, expect, "{order:?}");
+            assert!(jobs > 10, "{jobs}");
+        }
+    }
 }

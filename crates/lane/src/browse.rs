@@ -17,7 +17,7 @@ use crate::record::Ending;
 use crate::refusal::Refusal;
 use crate::run::{BackReader, Backlog, Run};
 use crate::settings::Order;
-use crate::view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView};
+use crate::view::{BrowseOrder, Count, Cursor, LaneView, Look, MessageView, Query, QueueView};
 use crate::walk::Walk;
 
 impl Queue {
@@ -34,13 +34,17 @@ impl Queue {
         }
         let mut look = Look::default();
         let mut last = query.cursor;
-        for (looked, (at, lane, message)) in self.browse_from(query, backlog).enumerate() {
-            if look.messages.len() == query.limit || query.has_looked_at(looked) {
+        for (at, lane, message) in self.browse_from(query, backlog) {
+            if look.messages.len() == query.limit || query.has_looked_at(look.looked) {
                 return Look { next: last, ..look };
+            }
+            let is_taken = query.takes(&message) && accept(message.place);
+            if backlog.awaits_disk() {
+                break;
             }
             look.looked += 1;
             last = Some(at);
-            if !query.takes(&message) || !accept(message.place) {
+            if !is_taken {
                 continue;
             }
             if look.skipped < query.skip {
@@ -49,7 +53,16 @@ impl Queue {
                 look.messages.push((at, self.view_message(lane, &message)));
             }
         }
-        look
+        let next = backlog.awaits_disk().then(|| last.unwrap_or_else(|| self.begin_of(query.order)));
+        Look { next, ..look }
+    }
+
+    /// The cursor that goes on with the first message.
+    fn begin_of(&self, order: BrowseOrder) -> Cursor {
+        match order {
+            BrowseOrder::Newest => Cursor(self.next_seq.0),
+            BrowseOrder::Published | BrowseOrder::Dispatch => Cursor(0),
+        }
     }
 
     fn browse_from<'a>(
@@ -61,7 +74,8 @@ impl Queue {
         match query.order {
             BrowseOrder::Newest if self.standing(query) == Some(0) => Box::new(std::iter::empty()),
             BrowseOrder::Newest => {
-                let before = query.cursor.map_or(self.next_seq, |cursor| Seq(cursor.0));
+                let before = query.cursor.unwrap_or_else(|| self.begin_of(query.order));
+                let before = Seq(before.0);
                 Box::new(
                     (self.messages_before(before, query, backlog))
                         .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
@@ -133,24 +147,29 @@ impl Queue {
         query: &Query,
         backlog: &dyn Backlog,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
-    ) -> (u64, Option<Cursor>) {
+    ) -> Count {
         let narrows = query.key.is_some() || query.ending.is_some() || query.without_priority;
         let is_counted = accept.is_none() && !narrows && query.cursor.is_none();
         if let Some(count) = self.standing(query).filter(|_| is_counted) {
-            return (count, None);
+            return Count { count, ..Count::default() };
         }
         let mut all = |_: Place| true;
         let accept = accept.unwrap_or(&mut all);
-        let before = query.cursor.map_or(self.next_seq, |cursor| Seq(cursor.0));
-        let (mut count, mut last) = (0, query.cursor);
-        for (looked, (_, message)) in self.messages_before(before, query, backlog).enumerate() {
-            if query.has_looked_at(looked) {
-                return (count, last);
+        let mut last = query.cursor.unwrap_or_else(|| self.begin_of(BrowseOrder::Newest));
+        let mut counted = Count::default();
+        for (_, message) in self.messages_before(Seq(last.0), query, backlog) {
+            if query.has_looked_at(counted.looked) {
+                return Count { next: Some(last), ..counted };
             }
-            last = Some(Cursor(message.seq.0));
-            count += u64::from(query.takes(&message) && accept(message.place));
+            let is_taken = query.takes(&message) && accept(message.place);
+            if backlog.awaits_disk() {
+                break;
+            }
+            last = Cursor(message.seq.0);
+            counted.looked += 1;
+            counted.count += u64::from(is_taken);
         }
-        (count, None)
+        Count { next: backlog.awaits_disk().then_some(last), ..counted }
     }
 
     /// How many messages have the status and the priority of a query, where the gauges of the lanes say it.
@@ -424,9 +443,8 @@ impl Broker {
         Some(queue.view_message(lane, &message))
     }
 
-    /// How many messages of a queue a query takes, and where to go on; without `accept`, all that match. They are counted from the
-    /// last published one down, or from the cursor that an earlier count answered, whatever the query's order, page and limit. By status and by priority
-    /// gauges tell, else the queue is walked.
+    /// How many messages of a queue a query takes; without `accept`, all that match. They are counted from the last published one down, or from the
+    /// cursor that an earlier count answered, whatever the query's order, page and limit. By status and by priority gauges tell, else the queue is walked.
     ///
     /// # Errors
     /// As [`Broker::id_of`].
@@ -436,7 +454,7 @@ impl Broker {
         name: &str,
         query: &Query,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
-    ) -> Result<(u64, Option<Cursor>), Refusal> {
+    ) -> Result<Count, Refusal> {
         Ok(self.queue_ref(self.id_of(vhost, name)?).count(query, &*self.backlog, accept))
     }
 }

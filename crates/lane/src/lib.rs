@@ -117,7 +117,7 @@ pub use topology::{
 };
 pub use units::{BYTE_UNITS, with_unit};
 pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
-pub use view::{BrowseOrder, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
+pub use view::{BrowseOrder, Count, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
 pub use walk::Walk;
 
 /// Most lanes of one queue that hold messages at once.

@@ -46,6 +46,12 @@ pub trait Backlog: fmt::Debug + Send + Sync {
         0
     }
 
+    /// Whether something was asked for that must be read from a disk first. Then no answer since says anything, and the step of a look ends before the message for which it was
+    /// asked. Only while the implementation was told to read nothing itself.
+    fn awaits_disk(&self) -> bool {
+        false
+    }
+
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
 

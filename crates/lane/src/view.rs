@@ -253,6 +253,17 @@ pub struct Look {
     pub next: Option<Cursor>,
 }
 
+/// How many messages a query takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Messages that were looked at and are taken.
+    pub count: u64,
+    /// How many messages were looked at; 0 where gauges tell.
+    pub looked: usize,
+    /// Where to go on; `None`: all were counted.
+    pub next: Option<Cursor>,
+}
+
 /// The order of browsing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -124,7 +124,7 @@ pub(crate) struct OutOfLooks;
 
 /// The end of a step.
 enum Pause {
-    /// So many messages were looked at as may be.
+    /// So many messages were looked at as may be, or the next one must be read first.
     Looks,
     /// The page is full, and there is more.
     Page,
@@ -243,7 +243,7 @@ impl Maker<'_> {
         self.read(&mut walk.stage);
         loop {
             match &mut walk.stage {
-                Stage::Begin => walk.stage = self.after(walk.passed, None),
+                Stage::Begin => walk.stage = self.after(walk.passed, None)?,
                 Stage::Gather { status, from, found } => {
                     self.gather(walk.passed, *status, from, found)?;
                     walk.stage = Stage::Show { status: *status, found: std::mem::take(found) };
@@ -253,13 +253,13 @@ impl Maker<'_> {
                     self.show_found(&mut walk.passed, status, found)?;
                     let (is_cut, after) = (found.cut.is_some(), found.after);
                     walk.stage = match is_cut {
-                        true => self.stage_of(walk.passed, status, after),
-                        false => self.after(walk.passed, Some(status)),
+                        true => self.stage_of(walk.passed, status, after)?,
+                        false => self.after(walk.passed, Some(status))?,
                     };
                 }
                 Stage::Ready(ready) => {
                     self.lanes(&mut walk.passed, ready)?;
-                    walk.stage = self.after(walk.passed, Some(Status::Ready));
+                    walk.stage = self.after(walk.passed, Some(Status::Ready))?;
                 }
                 Stage::End => return Ok(()),
             }
@@ -277,15 +277,15 @@ impl Maker<'_> {
     }
 
     /// The stage of the next status that the query wants.
-    fn after(&mut self, passed: u64, status: Option<Status>) -> Stage {
+    fn after(&mut self, passed: u64, status: Option<Status>) -> Result<Stage, Pause> {
         let done = status.map_or(0, |status| 1 + STAGES.iter().take_while(|stage| **stage != status).count());
         let mut wanted =
             STAGES[done..].iter().filter(|stage| self.query.status.is_none_or(|only| only == **stage));
-        wanted.next().map_or(Stage::End, |status| self.stage_of(passed, *status, None))
+        wanted.next().map_or(Ok(Stage::End), |status| self.stage_of(passed, *status, None))
     }
 
     /// The stage that shows the messages that stand so, after this one.
-    fn stage_of(&mut self, passed: u64, status: Status, after: Option<Key>) -> Stage {
+    fn stage_of(&mut self, passed: u64, status: Status, after: Option<Key>) -> Result<Stage, Pause> {
         if status == Status::Ready {
             let turn = match self.queue.picker {
                 Picker::Weighted { turn: Some(Turn { rank, left }) } => {
@@ -293,24 +293,24 @@ impl Maker<'_> {
                 }
                 _ => None,
             };
-            return Stage::Ready(ReadyWalk { turn, marks: BTreeMap::new() });
+            return Ok(Stage::Ready(ReadyWalk { turn, marks: BTreeMap::new() }));
         }
         let mut found = Found::after(after);
-        match self.queue.few_standing_so(status, self.at_once) {
+        Ok(match self.queue.few_standing_so(status, self.at_once) {
             Some(few) => {
-                few.into_iter().for_each(|slot| self.find(passed, slot, &mut found));
+                few.into_iter().try_for_each(|slot| self.find(passed, slot, &mut found))?;
                 Stage::Show { status, found }
             }
             None => Stage::Gather { status, from: Seq(0), found },
-        }
+        })
     }
 
     /// Takes note of a message if it may be on the page.
-    fn find(&mut self, passed: u64, slot: Slot, found: &mut Found) {
+    fn find(&mut self, passed: u64, slot: Slot, found: &mut Found) -> Result<(), Pause> {
         let key = key(self.queue, slot);
         let is_meant = found.after < Some(key) && found.cut.is_none_or(|cut| key < cut);
-        if !is_meant || !self.takes(&self.queue.entries[slot].message) {
-            return;
+        if !is_meant || !self.takes(&self.queue.entries[slot].message)? {
+            return Ok(());
         }
         found.keys.insert(key);
         // A message more than the page holds tells that there is a next page.
@@ -318,6 +318,7 @@ impl Maker<'_> {
         if found.keys.len() > ahead.saturating_add(self.query.limit).saturating_add(1) {
             found.cut = found.keys.pop_last();
         }
+        Ok(())
     }
 
     fn gather(
@@ -329,10 +330,10 @@ impl Maker<'_> {
     ) -> Result<(), Pause> {
         for slot in self.queue.by_seq.from(*from) {
             self.look()?;
-            *from = self.queue.entries[slot].message.seq.next();
             if self.status(slot) == status {
-                self.find(passed, slot, found);
+                self.find(passed, slot, found)?;
             }
+            *from = self.queue.entries[slot].message.seq.next();
         }
         Ok(())
     }
@@ -356,9 +357,16 @@ impl Maker<'_> {
         self.queue.entries[slot].message.state.status()
     }
 
-    fn takes(&mut self, message: &Message) -> bool {
+    fn takes(&mut self, message: &Message) -> Result<bool, Pause> {
+        let is_taken = self.query.takes(message) && (self.accept)(message.place);
+        self.check_read()?;
         self.looked += 1;
-        self.query.takes(message) && (self.accept)(message.place)
+        Ok(is_taken)
+    }
+
+    /// Stops before what must be read first.
+    fn check_read(&self) -> Result<(), Pause> {
+        if self.queue.awaits_disk() { Err(Pause::Looks) } else { Ok(()) }
     }
 
     fn look(&mut self) -> Result<(), Pause> {
@@ -414,12 +422,15 @@ impl Maker<'_> {
                 // This picker compares the heads of all lanes.
                 for rank in ready.iter() {
                     let has_head = heads.has(rank, marks, &mut self.left)?;
+                    self.check_read()?;
                     ready.set(rank, has_head);
                 }
             }
             let head = |rank: usize| lanes.at_rank(rank).head_of(heads.known(rank));
             let Some(rank) = picker.pick(ready, head) else { return Ok(()) };
-            if !heads.has(rank, marks, &mut self.left)? {
+            let has_head = heads.has(rank, marks, &mut self.left)?;
+            self.check_read()?;
+            if !has_head {
                 // The lane has no more, or its next run cannot be read.
                 ready.set(rank, false);
                 continue;
@@ -427,11 +438,12 @@ impl Maker<'_> {
             self.look()?;
             let lane = lanes.at_rank(rank);
             let message = heads.known(rank);
-            if self.takes(message) {
+            if self.takes(message)? {
                 self.show(passed, lanes.index_at(rank), message)?;
             }
             heads.pass(rank);
             picker.charge(rank, lane.weight);
+            self.check_read()?;
         }
     }
 }

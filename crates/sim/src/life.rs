@@ -434,7 +434,7 @@ impl World {
             Done::Rewritten(_) => self.tally.rewritten += 1,
             Done::NoRoom { .. } => self.tally.no_room += 1,
             Done::Removed => self.tally.removed += 1,
-            Done::Lost { .. } | Done::Unreadable { .. } | Done::ReadAhead => {}
+            Done::Lost { .. } | Done::Unreadable { .. } | Done::Read { .. } | Done::ReadAhead => {}
         }
     }
 

@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Broker, BrowseOrder, Command, Cursor, MetadataEntry, Refusal, Reply, Seq, Time, VhostId, Walk,
-    Which,
+    Asker, Broker, BrowseOrder, Command, Count, Cursor, MetadataEntry, Refusal, Reply, Seq, Time, VhostId,
+    Walk, Which,
 };
 
 use super::room::{Cost, setting_cost};
-use super::scan::Turn;
+use super::scan::{Needs, Turn};
 use super::{Answer, Core, Out, Request};
 use crate::api::{Browse, Filter, PageCursor, Select};
 use crate::jobs::{Change, JobRecord, JobState, JobView, Started, job_key, job_of_key};
@@ -40,6 +40,7 @@ pub(super) struct Bulk<T> {
     stage: Stage,
     /// Who waits, and for what.
     waiting: Vec<(T, Wants)>,
+    needs: Needs,
 }
 
 /// What somebody waits for.
@@ -82,6 +83,14 @@ struct Found {
 }
 
 impl<T> Bulk<T> {
+    pub(super) fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    pub(super) fn needs_mut(&mut self) -> &mut Needs {
+        &mut self.needs
+    }
+
     pub(super) fn drop_waiting(&mut self, is_gone: impl Fn(&T) -> bool) {
         self.waiting.retain(|(ticket, _)| !is_gone(ticket));
     }
@@ -163,14 +172,16 @@ impl<T> Core<T> {
         };
         let wants = if only_start { Wants::Start } else { Wants::Count };
         let (stage, waiting) = (Stage::first(&record), vec![(ticket, wants)]);
-        let bulk = Bulk { id: None, asker: self.asking, record, stage, waiting };
+        let bulk = Bulk { id: None, asker: self.asking, record, stage, waiting, needs: Needs::default() };
         self.scans.push_back(Turn::Change(Box::new(bulk)));
     }
 
     /// Goes on with a bulk change, by so many looks. Answers what it asks for now; it is first in line until that is done.
     pub(super) fn bulk_step(&mut self, now: Time, mut bulk: Box<Bulk<T>>, looks: usize) -> Option<Request> {
         self.asking = bulk.asker;
-        match self.look_on(&mut bulk, looks) {
+        let looked = self.look_on(&mut bulk, looks);
+        self.read_for(&mut bulk.needs);
+        match looked {
             Err(refusal) => self.end_bulk(now, *bulk, Err(refusal)),
             Ok(()) => match &bulk.stage {
                 Stage::Found(found) if !found.seqs.is_empty() => {
@@ -212,8 +223,10 @@ impl<T> Core<T> {
         }
         match bulk.stage {
             Stage::Count { expect, counted, from } => {
-                let (more, next) = self.count_some(bulk.name(), &bulk.record.filter, from, Some(looks))?;
-                let counted = counted + more;
+                let Bulk { record, needs, .. } = &mut *bulk;
+                let count = || self.count_some(&record.name, &record.filter, from, Some(looks));
+                let Count { count, next, .. } = self.look_in_memory(needs, count)?;
+                let counted = counted + count;
                 bulk.stage = match next {
                     Some(_) => Stage::Count { expect, counted, from: next },
                     None if counted == expect => {
@@ -224,13 +237,13 @@ impl<T> Core<T> {
                 };
             }
             // Messages that were found before may stand otherwise by now.
-            Stage::Look | Stage::Found(_) => bulk.stage = Stage::Found(self.find_on(bulk, looks)?),
+            Stage::Look | Stage::Found(_) => bulk.stage = Stage::Found(self.find_to_change(bulk, looks)?),
         }
         Ok(())
     }
 
-    fn find_on(&self, bulk: &Bulk<T>, looks: usize) -> Result<Found, Refusal> {
-        let record = &bulk.record;
+    fn find_to_change(&self, bulk: &mut Bulk<T>, looks: usize) -> Result<Found, Refusal> {
+        let Bulk { record, needs, .. } = bulk;
         let browse = Browse {
             filter: record.filter.clone(),
             order: BrowseOrder::Published,
@@ -238,7 +251,8 @@ impl<T> Core<T> {
             cursor: Some(PageCursor::After(Seq(record.passed))),
             ..Browse::default()
         };
-        let look = self.find_some(bulk.name(), &browse, &mut Walk::default(), Some(looks))?;
+        let find = || self.find_some(&record.name, &browse, &mut Walk::default(), Some(looks));
+        let look = self.look_in_memory(needs, find)?;
         let seqs = look.messages.into_iter().map(|(_, message)| message.seq);
         let seqs = seqs.take_while(|seq| *seq < record.until()).collect();
         let passed = look.next.map(|next| next.0).filter(|next| *next + 1 < record.until);
@@ -433,8 +447,14 @@ pub(super) fn recover<T>(broker: &Broker) -> (Vec<Turn<T>>, JobsOver) {
     for (id, record) in kept {
         if record.state == JobState::Running {
             let asker = Asker::in_vhost(record.vhost());
-            let bulk =
-                Bulk { id: Some(id), asker, stage: Stage::first(&record), record, waiting: Vec::new() };
+            let bulk = Bulk {
+                id: Some(id),
+                asker,
+                stage: Stage::first(&record),
+                record,
+                waiting: Vec::new(),
+                needs: Needs::default(),
+            };
             under_way.push(Turn::Change(Box::new(bulk)));
         } else {
             over.insert(id, (record, None));

@@ -117,6 +117,8 @@ pub struct Core<T> {
     pulls: BTreeMap<ConsumerId, OpenPull<T>>,
     /// Looks at messages and changes of many that go on, the one whose turn it is first.
     scans: VecDeque<scan::Turn<T>>,
+    /// Jobs that read for them, so far.
+    reads: u64,
     /// Jobs that are over.
     jobs_over: bulk::JobsOver,
     holders: holders::Holders,

@@ -218,6 +218,7 @@ impl<T> Core<T> {
             options: options.clone(),
             pulls: std::collections::BTreeMap::new(),
             scans: jobs.into(),
+            reads: 0,
             jobs_over,
             holders: super::holders::Holders::default(),
             routes,

@@ -17,15 +17,69 @@
 //!
 //! A page ends when it is full, at the end of the queue, or after [as many looks](Browse::looks) as it may take.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, BrowseOrder, Cursor, LaneView, Look, MessageView, QueueId, Refusal, Seq, Time, Walk,
+    Asker, BrowseOrder, Count, Cursor, LaneView, Look, MessageView, QueueId, Refusal, Seq, Time, Walk,
 };
 
 use super::bulk::Bulk;
-use super::{Answer, Core, Out, Request};
+use super::{Answer, Core, Job, Out, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, PageCursor};
+use crate::shelf::MissingBlock;
+
+/// Blocks of which it is noted that they were missing: of two steps at least.
+const NOTED_MAX: usize = 128;
+
+/// What a turn needs from the disk. Its steps read nothing from there themselves: where one needs what is not in memory it ends, a job reads that, and the next step goes on.
+/// What is missing again does not stay in memory, and the next step reads it.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    /// What its last steps found missing.
+    noted: VecDeque<MissingBlock>,
+    next: Next,
+}
+
+/// What must be before the next step of a turn.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Next {
+    /// Nothing: the last step missed nothing.
+    #[default]
+    GoesOn,
+    /// Nothing: it reads what it needs itself.
+    ReadsItself,
+    /// These are to be read.
+    Misses(Vec<MissingBlock>),
+    /// A job of this number reads them.
+    Waits(u64),
+}
+
+impl Needs {
+    /// Whether the last step ended because something was missing.
+    fn is_short(&self) -> bool {
+        self.next != Next::GoesOn
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.next, Next::Waits(_))
+    }
+
+    /// Notes what was missing in a step. What was missing long ago may be missing again.
+    fn miss(&mut self, missing: Vec<MissingBlock>) {
+        if missing.is_empty() {
+            self.next = Next::GoesOn;
+        } else if missing.iter().any(|block| self.noted.contains(block)) {
+            self.noted.clear();
+            self.next = Next::ReadsItself;
+        } else {
+            self.noted.extend(&missing);
+            let over = self.noted.len().saturating_sub(NOTED_MAX);
+            self.noted.drain(..over);
+            self.next = Next::Misses(missing);
+        }
+    }
+}
 
 /// What waits in line for its next step.
 #[derive(Debug)]
@@ -37,6 +91,20 @@ pub(super) enum Turn<T> {
 }
 
 impl<T> Turn<T> {
+    fn needs(&self) -> &Needs {
+        match self {
+            Self::Look(scan) => &scan.needs,
+            Self::Change(bulk) => bulk.needs(),
+        }
+    }
+
+    fn needs_mut(&mut self) -> &mut Needs {
+        match self {
+            Self::Look(scan) => &mut scan.needs,
+            Self::Change(bulk) => bulk.needs_mut(),
+        }
+    }
+
     /// Those who wait for it.
     pub(super) fn into_tickets(self) -> Vec<T> {
         match self {
@@ -61,6 +129,7 @@ pub(super) struct Scan<T> {
     /// Bytes of the messages of the page.
     bytes: u64,
     stage: Stage,
+    needs: Needs,
 }
 
 /// The work of the next step of a scan.
@@ -83,7 +152,38 @@ impl<T> Core<T> {
     /// would wait with it.
     fn next_turn(&self) -> Option<usize> {
         let is_memory_full = self.is_memory_full();
-        self.scans.iter().position(|turn| !is_memory_full || matches!(turn, Turn::Look(_)))
+        let may_go_on = |turn: &Turn<T>| !is_memory_full || matches!(turn, Turn::Look(_));
+        self.scans.iter().position(|turn| !turn.needs().is_waiting() && may_go_on(turn))
+    }
+
+    /// Looks at messages as far as they are in memory, and notes what else is needed.
+    pub(super) fn look_in_memory<R>(&self, needs: &mut Needs, look: impl FnOnce() -> R) -> R {
+        if needs.next == Next::ReadsItself {
+            needs.next = Next::GoesOn;
+            return look();
+        }
+        self.shelf.begin_look();
+        let result = look();
+        needs.miss(self.shelf.end_look());
+        result
+    }
+
+    /// Has read what a turn needs for its next step.
+    pub(super) fn read_for(&mut self, needs: &mut Needs) {
+        if let Next::Misses(blocks) = &mut needs.next {
+            self.reads += 1;
+            let (number, blocks) = (self.reads, std::mem::take(blocks));
+            self.spilling.jobs.push(Job::Read { number, blocks });
+            needs.next = Next::Waits(number);
+        }
+    }
+
+    /// A job has read what some turn needs.
+    pub(super) fn has_read(&mut self, number: u64) {
+        let needs = self.scans.iter_mut().map(Turn::needs_mut);
+        for needs in needs.filter(|needs| needs.next == Next::Waits(number)) {
+            needs.next = Next::GoesOn;
+        }
     }
 
     /// Goes on with the scan whose turn it is, by so many looks at messages: it is answered, or goes to the end of the line. What it answers
@@ -99,6 +199,7 @@ impl<T> Core<T> {
         let looks = scan.step(looks);
         let result = match self.scan_step(&mut scan, looks) {
             Ok(false) => {
+                self.read_for(&mut scan.needs);
                 self.scans.push_back(Turn::Look(scan));
                 return None;
             }
@@ -139,6 +240,7 @@ impl<T> Core<T> {
                 page: Page::default(),
                 bytes: 0,
                 stage: Stage::Page,
+                needs: Needs::default(),
             }))),
             Err(refusal) => {
                 self.outs.push(Out::Answer { ticket, result: Err(refusal.into()), durable: false });
@@ -152,51 +254,65 @@ impl<T> Core<T> {
         if self.broker.id_of(scan.asker.vhost, &scan.name)? != scan.queue {
             return Err(Refusal::NoSuchQueue);
         }
-        let is_done = match scan.stage {
+        let looked_before = scan.page.looked_at;
+        let (is_done, looked) = match scan.stage {
             Stage::Page => {
                 let is_page_done = self.page_step(scan, looks)?;
                 if is_page_done && scan.browse.with_total {
                     scan.stage = Stage::Count { counted: 0, from: None };
                 }
-                is_page_done && !scan.browse.with_total
+                (is_page_done && !scan.browse.with_total, (scan.page.looked_at - looked_before) as usize)
             }
             Stage::Count { counted, from } => {
-                let filter = &scan.browse.filter;
                 // Gauges may tell without a look.
-                let (more, next) = self.count_some(&scan.name, filter, from, Some(looks))?;
-                scan.stage = Stage::Count { counted: counted + more, from: next };
-                scan.page.total = Some(counted + more).filter(|_| next.is_none());
-                next.is_none() || scan.browse.looks.is_some_and(|left| left <= looks)
+                let (name, filter) = (&scan.name, &scan.browse.filter);
+                let Count { count, looked, next } = self
+                    .look_in_memory(&mut scan.needs, || self.count_some(name, filter, from, Some(looks)))?;
+                let counted = counted + count;
+                scan.stage = Stage::Count { counted, from: next };
+                scan.page.total = Some(counted).filter(|_| next.is_none());
+                (next.is_none() || Self::is_out_of_looks(scan, looks), looked)
             }
         };
         if let Some(left) = &mut scan.browse.looks {
-            *left = left.saturating_sub(looks);
+            // A walk also passes messages that do not count as looked at.
+            *left = left.saturating_sub(if scan.needs.is_short() { looked } else { looks });
         }
         Ok(is_done)
+    }
+
+    /// Whether a scan may look at no more messages than in this step, unless that must wait for the disk.
+    fn is_out_of_looks(scan: &Scan<T>, looks: usize) -> bool {
+        scan.browse.looks.is_some_and(|left| left <= looks) && !scan.needs.is_short()
     }
 
     /// Whether the page is done.
     fn page_step(&self, scan: &mut Scan<T>, looks: usize) -> Result<bool, Refusal> {
         let walk = scan.walk.clone();
-        let look = self.find_some(&scan.name, &scan.browse, &mut scan.walk, Some(looks))?;
+        let look = self.find_on(scan, looks)?;
         let found = look.messages.len();
         let fitting = scan.fitting(&look);
         if fitting < found {
             // The page ends before a message that was found by now.
             scan.walk = walk;
             scan.browse.limit = fitting;
-            let look = self.find_some(&scan.name, &scan.browse, &mut scan.walk, Some(looks))?;
+            let look = self.find_on(scan, looks)?;
             let next = self.put_on_page(scan, look);
             scan.page.next = scan.cursor(next);
             return Ok(true);
         }
         let next = self.put_on_page(scan, look);
-        let is_out_of_looks = scan.browse.looks.is_some_and(|left| left <= looks) && !scan.must_go_on();
+        let is_out_of_looks = Self::is_out_of_looks(scan, looks) && !scan.must_go_on();
         let is_done = next.is_none() || scan.browse.limit == 0 || is_out_of_looks;
         if is_done {
             scan.page.next = scan.cursor(next);
         }
         Ok(is_done)
+    }
+
+    fn find_on(&self, scan: &mut Scan<T>, looks: usize) -> Result<Look, Refusal> {
+        let Scan { name, browse, walk, needs, .. } = scan;
+        self.look_in_memory(needs, || self.find_some(name, browse, walk, Some(looks)))
     }
 
     /// Shows what was found, and says where the queue goes on.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Binding, BrowseOrder, Cursor, Look, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Seq, Status,
-    Time, Topology, Walk,
+    Binding, BrowseOrder, Count, Cursor, Look, Place, PolicyKind, Query, QueueId, QueueView, Refusal, Seq,
+    Status, Time, Topology, Walk,
 };
 
 use super::{Answer, Core, Request};
@@ -102,17 +102,17 @@ impl<T> Core<T> {
 
     /// How many messages the filter takes in all, counted in one step.
     pub(super) fn total(&self, queue: &str, filter: &Filter) -> Result<u64, Refusal> {
-        Ok(self.count_some(queue, filter, None, None)?.0)
+        Ok(self.count_some(queue, filter, None, None)?.count)
     }
 
-    /// How many messages the filter takes, from where an earlier count ended, as far as so many looks go; and where that is.
+    /// How many messages the filter takes, from where an earlier count ended, as far as so many looks go.
     pub(super) fn count_some(
         &self,
         queue: &str,
         filter: &Filter,
         cursor: Option<Cursor>,
         looks: Option<usize>,
-    ) -> Result<(u64, Option<Cursor>), Refusal> {
+    ) -> Result<Count, Refusal> {
         let cursor = cursor.map(|cursor| PageCursor::After(Seq(cursor.0)));
         let browse = Browse { filter: filter.clone(), cursor, ..Browse::default() };
         let query = Query { looks, ..self.query(queue, &browse)? };

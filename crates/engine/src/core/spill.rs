@@ -126,6 +126,7 @@ impl<T> Core<T> {
                 // What it came across leaves the old runs; then there may be another plan.
                 self.keep(false);
             }
+            Done::Read { number } => self.has_read(number),
             Done::Removed | Done::ReadAhead => {}
         }
     }

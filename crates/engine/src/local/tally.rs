@@ -53,7 +53,11 @@ impl Tally {
             Done::Spilled(segment) => self.spilled.count(segment),
             Done::Rewritten(segment) => self.rewritten.count(segment),
             Done::Removed => drop(self.removed.fetch_add(1, Relaxed)),
-            Done::NoRoom { .. } | Done::Lost { .. } | Done::Unreadable { .. } | Done::ReadAhead => {}
+            Done::NoRoom { .. }
+            | Done::Lost { .. }
+            | Done::Unreadable { .. }
+            | Done::Read { .. }
+            | Done::ReadAhead => {}
         }
     }
 

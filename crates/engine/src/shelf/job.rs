@@ -8,6 +8,7 @@ use overtake_store::{
     Aside, Block, Disk, IdIndex, MergeProgress, SegmentInfo, SegmentWriter, Segments, StoreError,
 };
 
+use super::MissingBlock;
 use super::quarantine::Quarantine;
 use crate::api::Content;
 
@@ -20,6 +21,13 @@ pub enum Job {
     Rewrite(Rewrite),
     /// Remove the segment of a run that nobody needs any more.
     Remove(RunId),
+    /// Read what a look needs next.
+    Read {
+        /// Tells it from others.
+        number: u64,
+        /// What is to be in memory.
+        blocks: Vec<MissingBlock>,
+    },
     /// Read what comes after a block, so that it is in memory when it is wanted.
     ReadAhead {
         /// The run that is being read.
@@ -98,6 +106,11 @@ pub enum Done {
     },
     /// The segment is gone.
     Removed,
+    /// What a look needs next is in memory, as far as it can be read.
+    Read {
+        /// That of the job.
+        number: u64,
+    },
     /// What may be wanted next is in memory, as far as it is there.
     ReadAhead,
 }
@@ -128,6 +141,17 @@ impl<D: Disk> Spiller<D> {
             Job::Rewrite(rewrite) => {
                 let (queue, run) = (rewrite.queue, rewrite.run);
                 no_room(queue, run, self.rewrite(&rewrite))
+            }
+            Job::Read { number, blocks } => {
+                for MissingBlock { run, ordinal } in blocks {
+                    // Whoever wants it meets the same error.
+                    if let Ok(Some(segment)) = self.segments.get(run.0)
+                        && let Some(ordinal) = ordinal
+                    {
+                        let _ = segment.block(u64::from(ordinal));
+                    }
+                }
+                Ok(Done::Read { number })
             }
             Job::ReadAhead { run, ordinal, next } => {
                 // Whoever wants it meets the same error.

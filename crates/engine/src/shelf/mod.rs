@@ -23,6 +23,15 @@ pub(crate) use shelf_on_disk::ShelfOnDisk;
 
 use crate::api::Content;
 
+/// A part of a segment that is not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingBlock {
+    /// The run of the segment.
+    pub(crate) run: RunId,
+    /// A message of the block; `None`: the segment is not open, so nobody knows yet which block is needed.
+    pub(crate) ordinal: Option<u32>,
+}
+
 /// Where messages that wait in runs are read.
 pub(crate) trait Shelf: Backlog {
     /// What a message says; `None` when it is lost, or when [`Shelf::failure`] says that it cannot be read.
@@ -39,6 +48,12 @@ pub(crate) trait Shelf: Backlog {
 
     /// The block that was begun to be read since the last call, by one of its messages: whoever reads in order wants the next.
     fn take_begun(&self) -> Option<(RunId, u32)>;
+
+    /// Until [`Shelf::end_look`] nothing is read from the disk, and [`Backlog::awaits_disk`] tells whether that was needed.
+    fn begin_look(&self);
+
+    /// Reads from the disk again. Answers what was missing since [`Shelf::begin_look`].
+    fn end_look(&self) -> Vec<MissingBlock>;
 
     /// A number for the next run.
     fn take_number(&self) -> RunId;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
 use overtake_store::{Disk, IdIndex, Segment, Segments, Spilled, StoreError};
 
-use super::Shelf;
 use super::quarantine::{DamagedBlock, Quarantine};
+use super::{MissingBlock, Shelf};
 use crate::api::Content;
 use crate::place::Where;
 
@@ -20,7 +21,16 @@ pub(crate) struct ShelfOnDisk<D: Disk> {
     failure: OnceLock<Arc<str>>,
     /// The last message of the block that was read last.
     reading: Mutex<Reading>,
+    /// Somebody looks who reads nothing from the disk.
+    is_looking: AtomicBool,
+    /// `missing` is not empty.
+    awaits_disk: AtomicBool,
+    /// What the look found missing.
+    missing: Mutex<Vec<MissingBlock>>,
 }
+
+/// A look asks for so many blocks at once, at most: of more runs than one it needs the heads together.
+const MISSING_MAX: usize = 64;
 
 #[derive(Default)]
 struct Reading {
@@ -31,13 +41,29 @@ struct Reading {
 
 impl<D: Disk> ShelfOnDisk<D> {
     pub(crate) fn new(segments: Arc<Segments<D>>, ids: Arc<IdIndex<D>>, quarantine: Arc<Quarantine>) -> Self {
-        Self { segments, ids, quarantine, failure: OnceLock::new(), reading: Mutex::default() }
+        Self {
+            segments,
+            ids,
+            quarantine,
+            failure: OnceLock::new(),
+            reading: Mutex::default(),
+            is_looking: AtomicBool::new(false),
+            awaits_disk: AtomicBool::new(false),
+            missing: Mutex::default(),
+        }
     }
 
     /// The segment of a run. `None` when nothing of it can be read: it is in quarantine, or the failure stays.
     fn segment(&self, run: RunId) -> Option<Arc<Segment<D>>> {
         if self.failure.get().is_some() {
             return None;
+        }
+        if self.is_looking() {
+            let open = self.segments.get_open(run.0);
+            if open.is_none() {
+                self.miss(run, None);
+            }
+            return open;
         }
         match self.segments.get(run.0) {
             Ok(Some(segment)) => Some(segment),
@@ -52,6 +78,36 @@ impl<D: Disk> ShelfOnDisk<D> {
                 None
             }
         }
+    }
+
+    fn is_looking(&self) -> bool {
+        self.is_looking.load(Ordering::Relaxed)
+    }
+
+    fn missing(&self) -> MutexGuard<'_, Vec<MissingBlock>> {
+        self.missing.lock().expect("nobody panics while holding it")
+    }
+
+    fn miss(&self, run: RunId, ordinal: Option<u32>) {
+        let mut missing = self.missing();
+        if missing.len() < MISSING_MAX {
+            missing.push(MissingBlock { run, ordinal });
+        }
+        self.awaits_disk.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the block with this message may be read now. If not, it is missing.
+    fn may_read(&self, run: RunId, segment: &Segment<D>, ordinal: u64) -> bool {
+        let may = !self.is_looking() || segment.has_read(ordinal);
+        if !may {
+            self.miss(run, Some(ordinal as u32));
+        }
+        may
+    }
+
+    /// Whether the block that may hold this sequence may be read now. If not, it is missing.
+    fn may_look_for(&self, run: RunId, segment: &Segment<D>, seq: Seq) -> bool {
+        segment.block_start_of(seq).is_none_or(|start| self.may_read(run, segment, start))
     }
 
     /// Puts the block that could not be read into quarantine, and answers the ordinals in it. `None`: that cannot help, and the
@@ -73,6 +129,12 @@ impl<D: Disk> ShelfOnDisk<D> {
             }
         }
         let Some(segment) = self.segment(run) else { return Vec::new() };
+        if self.is_looking() {
+            if !self.may_read(run, &segment, u64::from(from)) {
+                return Vec::new();
+            }
+            to = to.min(self.block_end(&segment, from));
+        }
         while from < to {
             let read = segment.read(u64::from(from), (to - from) as usize);
             let read = read.and_then(|read| self.note(&segment, u64::from(from)).map(|()| read));
@@ -85,6 +147,12 @@ impl<D: Disk> ShelfOnDisk<D> {
             }
         }
         Vec::new()
+    }
+
+    /// The message after the block with this one, which is in memory.
+    fn block_end(&self, segment: &Segment<D>, ordinal: u32) -> u32 {
+        let block = segment.block(u64::from(ordinal)).ok().flatten();
+        block.map_or(u32::MAX, |block| block.ordinals().end as u32)
     }
 
     /// Notes which block is being read.
@@ -125,6 +193,10 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
         self.quarantine.lost(run, ordinal)
     }
 
+    fn awaits_disk(&self) -> bool {
+        self.awaits_disk.load(Ordering::Relaxed)
+    }
+
     fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
         if self.failure.get().is_some() {
             return Vec::new();
@@ -138,6 +210,9 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
         let Some(segment) = self.segment(run) else { return 0 };
+        if !self.may_look_for(run, &segment, seq) {
+            return 0;
+        }
         match segment.before(seq) {
             Ok(before) => before as u32,
             // Only the block that would hold it is read: all before that one have lesser sequences.
@@ -147,6 +222,9 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
 
     fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
         let segment = self.segment(run)?;
+        if !self.may_look_for(run, &segment, seq) {
+            return None;
+        }
         let found = segment.find(seq).unwrap_or_else(|error| {
             self.put_aside(&segment, 0, &error);
             None
@@ -158,6 +236,9 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
 impl<D: Disk> Shelf for ShelfOnDisk<D> {
     fn content(&self, run: RunId, ordinal: u32) -> Option<Arc<Content>> {
         let segment = self.segment(run)?;
+        if !self.may_read(run, &segment, u64::from(ordinal)) {
+            return None;
+        }
         let block = match segment.block(u64::from(ordinal)) {
             Ok(block) => block?,
             Err(error) => {
@@ -190,6 +271,16 @@ impl<D: Disk> Shelf for ShelfOnDisk<D> {
     fn take_begun(&self) -> Option<(RunId, u32)> {
         let mut reading = self.reading.lock().expect("nobody panics while holding it");
         std::mem::take(&mut reading.is_new).then(|| (RunId(reading.run), reading.block.start as u32))
+    }
+
+    fn begin_look(&self) {
+        self.is_looking.store(true, Ordering::Relaxed);
+    }
+
+    fn end_look(&self) -> Vec<MissingBlock> {
+        self.is_looking.store(false, Ordering::Relaxed);
+        self.awaits_disk.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *self.missing())
     }
 
     fn take_number(&self) -> RunId {

@@ -600,6 +600,11 @@ impl Queue {
         self.lanes.lane(index).fresh_after(index, &self.entries, &self.by_seq, mark, left)
     }
 
+    /// Whether [the backlog waits](crate::Backlog::awaits_disk).
+    pub(crate) fn awaits_disk(&self) -> bool {
+        self.backlog.awaits_disk()
+    }
+
     /// Every message from this sequence on with the index of its lane, by sequence.
     pub(crate) fn messages_from(&self, seq: Seq) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
         let mut here = self.by_seq.from(seq).map(|slot| &self.entries[slot]).peekable();

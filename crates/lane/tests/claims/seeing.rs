@@ -55,9 +55,9 @@ fn a_page_of_the_newest_does_not_walk_what_is_older() {
         .messages;
     assert_eq!(page.iter().map(|(_, view)| view.place.0).collect::<Vec<_>>(), [989, 988, 987, 986, 985]);
     assert_eq!(walked, 15);
-    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None), Ok((1_000, None)));
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, None).expect("it is there").count, 1_000);
     let mut odd = |place: Place| place.0 % 2 == 1;
-    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, Some(&mut odd)), Ok((500, None)));
+    assert_eq!(broker.count(VhostId::DEFAULT, "q", &query, Some(&mut odd)).expect("it is there").count, 500);
 }
 
 #[test]

@@ -283,8 +283,8 @@ impl Watch {
         self.check_refold();
         self.check_awake();
         self.check_ids();
-        check_lanes(&self.broker, self.now);
-        self.walks.go_on(&self.broker, self.now);
+        check_lanes(&self.broker, &self.shelf, self.now);
+        self.walks.go_on(&self.broker, &self.shelf, self.now);
         let outstanding = self
             .broker
             .all_views(self.now)
@@ -497,7 +497,7 @@ pub(crate) fn browse(broker: &Broker, vhost: VhostId, queue: &str, order: Browse
 }
 
 /// Gauges are what can be counted, and per lane nothing comes from nowhere or goes unaccounted.
-fn check_lanes(broker: &Broker, now: Time) {
+fn check_lanes(broker: &Broker, shelf: &Shelf, now: Time) {
     for view in broker.all_views(now) {
         let published = browse(broker, view.vhost, &view.name, BrowseOrder::Published);
         let dispatch: BTreeSet<Seq> = browse(broker, view.vhost, &view.name, BrowseOrder::Dispatch)
@@ -505,7 +505,7 @@ fn check_lanes(broker: &Broker, now: Time) {
             .map(|message| message.seq)
             .collect();
         assert_eq!(dispatch, published.iter().map(|message| message.seq).collect(), "both orders show all");
-        check_newest(broker, &view, &published);
+        check_newest(broker, shelf, &view, &published);
         for lane in &view.lanes {
             let count = |status| {
                 let here = published.iter().filter(|m| m.lane == lane.lane && m.status == status);
@@ -530,7 +530,7 @@ fn check_lanes(broker: &Broker, now: Time) {
 }
 
 /// The newest first is the order of publishing, read backwards, of whatever is asked for; how much that is, is known.
-fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
+fn check_newest(broker: &Broker, shelf: &Shelf, view: &QueueView, published: &[MessageView]) {
     let nth = view.next_seq.0 as usize + published.len();
     let statuses =
         [None, Some(Status::Ready), Some(Status::Delayed), Some(Status::Leased), Some(Status::Dead)];
@@ -551,18 +551,19 @@ fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
     let all: Vec<Seq> = published.iter().rev().filter(matches).map(|message| message.seq).collect();
     let before = |seq: &&Seq| query.cursor.is_none_or(|cursor| seq.0 < cursor.0);
     let expect: Vec<Seq> = all.iter().filter(before).skip(query.skip as usize).copied().collect();
-    let look =
-        |query: &Query| broker.browse(view.vhost, &view.name, query, &mut |_| true).expect("it is there");
+    let look = |query: &Query| {
+        broker.browse(view.vhost, &view.name, query, &mut |place| shelf.takes(place)).expect("it is there")
+    };
     let seqs = |look: &Look| look.messages.iter().map(|(_, message)| message.seq).collect::<Vec<_>>();
     assert_eq!(seqs(&look(&query)), expect, "{query:?}");
     let count = |query: &Query| broker.count(view.vhost, &view.name, query, None).expect("it is there");
-    assert_eq!(count(&Query { cursor: None, ..query.clone() }), (all.len() as u64, None), "{query:?}");
+    assert_eq!(count(&Query { cursor: None, ..query.clone() }).count, all.len() as u64, "{query:?}");
 
     // The same in steps of a few looks each.
     let mut steps = Query { looks: Some(1 + nth % 5), ..query.clone() };
-    let (mut stepped, mut counted) = (Vec::new(), 0);
+    let (mut stepped, mut counted, mut read) = (Vec::new(), 0, BTreeSet::new());
     loop {
-        let step = look(&steps);
+        let step = shelf.step_of_look(&mut read, || look(&steps));
         stepped.extend(seqs(&step));
         steps.skip -= step.skipped;
         steps.cursor = step.next;
@@ -572,13 +573,13 @@ fn check_newest(broker: &Broker, view: &QueueView, published: &[MessageView]) {
     }
     assert_eq!(stepped, expect, "{steps:?}");
     let narrow = Query { without_priority: true, cursor: None, ..steps.clone() };
-    let expect = count(&Query { looks: None, ..narrow.clone() }).0;
+    let expect = count(&Query { looks: None, ..narrow.clone() }).count;
     let mut steps = narrow;
     loop {
-        let (more, next) = count(&steps);
-        counted += more;
-        steps.cursor = next;
-        if next.is_none() {
+        let step = shelf.step_of_look(&mut read, || count(&steps));
+        counted += step.count;
+        steps.cursor = step.next;
+        if step.next.is_none() {
             break;
         }
     }

@@ -7,7 +7,21 @@ use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
 
 /// Every run that was ever written, and what of them cannot be read for now.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(Mutex<BTreeMap<RunId, Vec<(Message, Place)>>>, Mutex<BTreeSet<(RunId, u32)>>);
+pub(crate) struct Shelf(
+    Mutex<BTreeMap<RunId, Vec<(Message, Place)>>>,
+    Mutex<BTreeSet<(RunId, u32)>>,
+    Mutex<Option<Near>>,
+);
+
+/// What a look that waits for the disk may read, and what it asked for beside that.
+#[derive(Debug, Default)]
+struct Near {
+    read: BTreeSet<(RunId, u32)>,
+    missing: BTreeSet<(RunId, u32)>,
+}
+
+/// Messages that are read together.
+const BLOCK: u32 = 3;
 
 /// Places of spilled messages are told from others by this bit.
 const SPILLED: u64 = 1 << 63;
@@ -28,6 +42,39 @@ impl Shelf {
         *self.1.lock().expect("sound") = ordinals.into_iter().map(|ordinal| (run, ordinal)).collect();
     }
 
+    /// Does one step of a look, which reads only what earlier steps of it asked for.
+    pub(crate) fn step_of_look<R>(&self, read: &mut BTreeSet<(RunId, u32)>, step: impl FnOnce() -> R) -> R {
+        let near = Near { read: std::mem::take(read), missing: BTreeSet::new() };
+        *self.2.lock().expect("sound") = Some(near);
+        let result = step();
+        let near = self.2.lock().expect("sound").take().expect("it looks");
+        if !near.missing.is_empty() {
+            // What was read before stays only until a step gets by without more.
+            *read = near.read.into_iter().chain(near.missing).collect();
+        }
+        result
+    }
+
+    /// As [`Broker::browse`](overtake_lane::Broker::browse) wants it: takes all, and reads the content for that.
+    pub(crate) fn takes(&self, place: Place) -> bool {
+        if let Some(run) = run_of(place) {
+            self.is_near(run, (place.0 & 0xf_ffff) as u32);
+        }
+        true
+    }
+
+    /// Whether the block of a message may be read.
+    fn is_near(&self, run: RunId, ordinal: u32) -> bool {
+        let mut near = self.2.lock().expect("sound");
+        let Some(near) = &mut *near else { return true };
+        let block = (run, ordinal / BLOCK);
+        let is_near = near.read.contains(&block);
+        if !is_near {
+            near.missing.insert(block);
+        }
+        is_near
+    }
+
     /// The place that content had before it was spilled, however often.
     pub(crate) fn first_place(&self, mut place: Place) -> Place {
         while let Some(run) = run_of(place) {
@@ -43,7 +90,16 @@ pub(crate) fn run_of(place: Place) -> Option<RunId> {
 }
 
 impl Backlog for Shelf {
+    fn awaits_disk(&self) -> bool {
+        self.2.lock().expect("sound").as_ref().is_some_and(|near| !near.missing.is_empty())
+    }
+
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
+        if !self.is_near(run, from) {
+            return Vec::new();
+        }
+        let is_looking = self.2.lock().expect("sound").is_some();
+        let max = if is_looking { max.min((BLOCK - from % BLOCK) as usize) } else { max };
         let runs = self.0.lock().expect("sound");
         let damaged = self.1.lock().expect("sound");
         let messages = (0_u32..).zip(runs.get(&run).into_iter().flatten()).skip(from as usize).take(max);
@@ -69,11 +125,16 @@ impl Backlog for Shelf {
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
         let runs = self.0.lock().expect("sound");
-        runs.get(&run).map_or(0, |run| run.partition_point(|(message, _)| message.seq < seq) as u32)
+        let rank =
+            runs.get(&run).map_or(0, |run| run.partition_point(|(message, _)| message.seq < seq) as u32);
+        if self.is_near(run, rank) { rank } else { 0 }
     }
 
     fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
         let ordinal = self.rank(run, seq);
+        if self.awaits_disk() {
+            return None;
+        }
         self.read(run, ordinal, 1).pop().filter(|message| message.seq == seq).map(|_| ordinal)
     }
 }

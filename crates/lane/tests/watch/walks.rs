@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use overtake_lane::{Broker, BrowseOrder, MessageView, Query, QueueId, QueueView, Seq, Status, Time, Walk};
+use overtake_lane::{
+    Broker, BrowseOrder, MessageView, Query, QueueId, QueueView, RunId, Seq, Status, Time, Walk,
+};
 
 use super::browse;
+use super::shelf::Shelf;
 
 /// Of each queue the walk that is under way.
 #[derive(Default)]
@@ -18,6 +21,8 @@ pub(super) struct Walks {
 struct Going {
     walk: Walk,
     query: Query,
+    /// What of segments is in memory.
+    read: BTreeSet<(RunId, u32)>,
     shown: BTreeSet<Seq>,
     /// What has stood as it stands since the walk began.
     stayed: BTreeMap<Seq, Standing>,
@@ -32,17 +37,20 @@ impl Walks {
     }
 
     /// Takes a step of the walk through each queue.
-    pub(super) fn go_on(&mut self, broker: &Broker, now: Time) {
+    pub(super) fn go_on(&mut self, broker: &Broker, shelf: &Shelf, now: Time) {
         let views: Vec<QueueView> = broker.all_views(now).collect();
         self.walks.retain(|queue, _| views.iter().any(|view| view.queue == *queue));
         for view in &views {
             self.steps += 1;
             let messages = browse(broker, view.vhost, &view.name, BrowseOrder::Published);
-            self.check_whole(broker, view, &messages);
+            self.check_whole(broker, shelf, view, &messages);
             let mut going =
                 self.walks.remove(&view.queue).unwrap_or_else(|| Going::begin(self.steps, &messages));
             going.retain(&messages);
-            let step = broker.walk(view.vhost, &view.name, &going.query, &mut going.walk, &mut |_| true);
+            let (query, walk) = (&going.query, &mut going.walk);
+            let step = shelf.step_of_look(&mut going.read, || {
+                broker.walk(view.vhost, &view.name, query, walk, &mut |place| shelf.takes(place))
+            });
             let look = step.expect("the queue is there");
             going.walk = written_down(&going.walk);
             going.shown.extend(look.messages.iter().map(|(_, message)| message.seq));
@@ -61,13 +69,15 @@ impl Walks {
     }
 
     /// The steps of a walk during which nothing happens show what a page shows that is made at once.
-    fn check_whole(&self, broker: &Broker, view: &QueueView, messages: &[MessageView]) {
+    fn check_whole(&self, broker: &Broker, shelf: &Shelf, view: &QueueView, messages: &[MessageView]) {
         let query = query(self.steps, messages);
         let whole = Query { looks: None, limit: usize::MAX, order: BrowseOrder::Dispatch, ..query.clone() };
         let whole = broker.browse(view.vhost, &view.name, &whole, &mut |_| true).expect("it is there");
-        let (mut walk, mut stepped) = (Walk::default(), Vec::new());
+        let (mut walk, mut stepped, mut read) = (Walk::default(), Vec::new(), BTreeSet::new());
         loop {
-            let look = broker.walk(view.vhost, &view.name, &query, &mut walk, &mut |_| true);
+            let look = shelf.step_of_look(&mut read, || {
+                broker.walk(view.vhost, &view.name, &query, &mut walk, &mut |place| shelf.takes(place))
+            });
             let look = look.expect("it is there");
             assert!(look.messages.len() <= query.limit);
             stepped.extend(look.messages.into_iter().map(|(_, message)| message.seq));
@@ -89,7 +99,7 @@ impl Going {
                 && query.priority.is_none_or(|priority| message.level == priority)
         };
         let stayed = messages.iter().filter(takes).map(|message| (message.seq, standing(message))).collect();
-        Self { walk: Walk::default(), query, shown: BTreeSet::new(), stayed }
+        Self { walk: Walk::default(), query, read: BTreeSet::new(), shown: BTreeSet::new(), stayed }
     }
 
     fn retain(&mut self, messages: &[MessageView]) {

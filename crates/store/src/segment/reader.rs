@@ -233,6 +233,19 @@ impl<D: Disk> Segment<D> {
         Ok(())
     }
 
+    /// Whether the block with this message is in memory, or no block has it: then nothing is read for it.
+    #[must_use]
+    pub fn has_read(&self, ordinal: u64) -> bool {
+        ordinal >= self.info.count || self.cache().holds(ordinal)
+    }
+
+    /// The first message of the only block that may hold this sequence; `None`: no block does.
+    #[must_use]
+    pub fn block_start_of(&self, seq: Seq) -> Option<u64> {
+        let place = self.index.place_of_seq(seq).filter(|_| seq <= self.info.last)?;
+        Some(self.index.info(place).ordinals.start)
+    }
+
     /// Gives back the memory of the blocks read last.
     pub fn forget_blocks(&self) {
         self.cache().clear();

@@ -107,7 +107,7 @@ impl<D: Disk> Segments<D> {
     /// # Errors
     /// As [`Segment::open`].
     pub fn get(&self, number: u64) -> Result<Option<Arc<Segment<D>>>, StoreError> {
-        if let Some(open) = self.state().get(number) {
+        if let Some(open) = self.get_open(number) {
             return Ok(Some(open));
         }
         // Not under the lock: others need not wait for the disk. Should two open the same one, either will do.
@@ -126,6 +126,12 @@ impl<D: Disk> Segments<D> {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// A segment, if it is open.
+    #[must_use]
+    pub fn get_open(&self, number: u64) -> Option<Arc<Segment<D>>> {
+        self.state().get(number)
     }
 
     /// Closes a segment, if it is open; those who hold it may go on reading.
