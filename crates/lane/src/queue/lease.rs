@@ -455,7 +455,7 @@ impl Queue {
         notes: &mut WorkNotes,
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
-        self.wake_runs(now, &mut step.room);
+        self.wake_runs(now, step);
         self.fill(now);
         let mut rung = self.alarms.ring(&mut self.entries, now, &mut step.room);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));

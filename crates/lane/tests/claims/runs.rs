@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use overtake_lane::{
-    Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, Definition, Effect, Fact,
-    Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind, Priority,
-    Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings,
+    Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Definition,
+    Effect, Fact, Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind,
+    Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings,
     SpillBounds, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
@@ -151,6 +151,35 @@ fn a_run_is_looked_through_again_and_again_or_once() {
 }
 
 /// What is in quarantine waits again once it can be read; whatever happened to the rest, and whether the run was said again meanwhile.
+/// Messages live so long; their run is over at 2,000 ms. How many facts say what became of them, and how many messages expired and are there.
+fn expired(settings: Settings, ttls_ms: &[Option<u64>]) -> (usize, u64, usize) {
+    let mut stage = Stage::new(settings);
+    for ttl_ms in ttls_ms {
+        stage.ask(Command::Publish(Publish { ttl_ms: *ttl_ms, ..plain(4) }));
+    }
+    stage.spill(1, ttls_ms.len());
+    let before = stage.facts.len();
+    let mut step = Step::default();
+    stage.broker.tick(NOW.after(2_000), &mut step);
+    stage.facts.append(&mut step.facts);
+    let lanes = |broker: &Broker| broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there").lanes;
+    let expired = lanes(&stage.broker).iter().map(|lane| lane.expired).sum();
+    let (again, _) = stage.folded(|_| true);
+    assert_eq!(seqs(&again), seqs(&stage.broker));
+    (stage.facts.len() - before, expired, seqs(&stage.broker).len())
+}
+
+#[test]
+fn a_run_of_which_all_is_over_is_dropped_as_a_whole() {
+    let drops = || Settings { dead_letter: DeadLetterTo::Drop, ..fifo() };
+    let all = [Some(1_000), Some(1_500), Some(2_000)];
+    assert_eq!(expired(drops(), &all), (1, 3, 0), "one fact says it of all");
+    assert_eq!(expired(drops(), &[all[0], all[1], Some(2_001)]), (2, 2, 1), "one is not over");
+    assert_eq!(expired(drops(), &[all[0], None, all[2]]), (2, 2, 1), "one never is");
+    let keeps = Settings { dead_letter: DeadLetterTo::Keep, dead_letter_expired: true, ..fifo() };
+    assert_eq!(expired(keeps, &all), (3, 0, 3), "they are dead letters");
+}
+
 #[test]
 fn what_is_in_quarantine_waits_for_a_recovery_that_can_read_it() {
     for removed in [&[][..], &[1], &[4, 5], &[1, 2, 3, 4, 5, 6, 7, 8]] {
