@@ -185,13 +185,13 @@ impl Queue {
 
     /// The same, unless its time to live was over before now.
     pub(crate) fn pending_at(&self, now: Time, id: Option<&str>) -> Option<Copied> {
-        let here = self.pending_here(id);
+        // One that is over may be there still, and another one wait in a run.
+        let here = self.pending_here(id).filter(|slot| !self.entries[*slot].message.is_over(now));
         let message = match here {
             Some(slot) => Cow::Borrowed(&self.entries[slot].message),
-            None => Cow::Owned(self.in_runs_by_id(id?)?),
+            None => Cow::Owned(self.in_runs_by_id(now, id?)?),
         };
-        let copied = Copied { seq: message.seq, priority: message.priority, slot: here, duplicate: true };
-        (!message.is_over(now)).then_some(copied)
+        Some(Copied { seq: message.seq, priority: message.priority, slot: here, duplicate: true })
     }
 
     /// The pending message of an id, if that is in memory.

@@ -529,8 +529,8 @@ impl Queue {
         })
     }
 
-    /// The message of an id that waits in a run.
-    pub(crate) fn in_runs_by_id(&self, id: &str) -> Option<Message> {
+    /// The pending message of an id that waits in a run. One that is over may be there still, and another one beside it.
+    pub(crate) fn in_runs_by_id(&self, now: Time, id: &str) -> Option<Message> {
         if self.spilled_ids == 0 {
             return None;
         }
@@ -538,7 +538,7 @@ impl Queue {
         let candidates = self.backlog.find_id(self.id, id).into_iter().filter(waits);
         let mut read =
             candidates.filter_map(|(run, ordinal)| self.runs[&run].read(&*self.backlog, ordinal, 1).pop());
-        read.find(|message| message.id() == Some(id))
+        read.find(|message| message.id() == Some(id) && !message.is_over(now))
     }
 
     /// A message and the index of its lane, wherever it is.

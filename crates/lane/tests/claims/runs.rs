@@ -702,3 +702,27 @@ fn what_is_held_of_a_run_stays_when_what_is_in_quarantine_is_purged() {
     stage.shelf.damage(RunId(1), []);
     assert_eq!(seqs(&stage.folded(|_| true).0), [1, 2, 3, 4], "after a restart that can read all of it");
 }
+
+/// What is over is late: it ends in a later step.
+#[test]
+fn an_id_is_pending_in_a_run_though_an_older_message_of_it_is_over_and_still_there() {
+    let options = Options { step_max: 1, ..Options::default() };
+    let mut stage = Stage::with(options, fifo());
+    let over = || Publish { ttl_ms: Some(10), ..plain(0) };
+    let named = |publish| Publish { id: Some("x".into()), ..publish };
+    for publish in [over(), over(), over(), over(), named(over())] {
+        stage.ask(Command::Publish(publish));
+    }
+    stage.spill(1, 5);
+    stage.broker.tick(Time(NOW.0 + 10), &mut Step::default());
+    assert!(stage.broker.is_late());
+    let again = |stage: &mut Stage| {
+        let reply = stage.broker.apply(NOW, Command::Publish(named(plain(0))), &mut Step::default());
+        let Ok(Reply::Published(copies)) = reply else { panic!("{reply:?}") };
+        (copies[0].duplicate, copies[0].seq)
+    };
+    assert_eq!(again(&mut stage), (false, Seq(6)));
+    stage.spill(2, 5);
+    assert_eq!(again(&mut stage), (true, Seq(6)));
+    assert!(stage.broker.is_late(), "the older one is there");
+}
