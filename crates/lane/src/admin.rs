@@ -21,7 +21,7 @@ impl Broker {
         given: &Given,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(self.asking.vhost, name)?;
+        let id = self.named(name, step)?;
         let queue = self.queue_mut(id);
         let priority = queue.map_priority(given)?;
         queue.lanes.check(priority)?;
@@ -35,7 +35,7 @@ impl Broker {
     }
 
     pub(crate) fn remove(&mut self, name: &str, which: &Which, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.id_of(self.asking.vhost, name)?;
+        let id = self.named(name, step)?;
         let queue = self.queue_mut(id);
         queue.bring_chosen(which);
         let slots = queue.chosen(which, |_, _| Ok(()))?;
@@ -55,7 +55,7 @@ impl Broker {
         expect: Option<u64>,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.usable(name)?;
+        let id = self.usable(name, step)?;
         let queue = self.queue_mut(id);
         let count = queue.purgeable_count(status);
         if expect.is_some_and(|expect| expect != count) {
@@ -75,7 +75,7 @@ impl Broker {
         promote: Option<&Given>,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(self.asking.vhost, name)?;
+        let id = self.named(name, step)?;
         let queue = self.queue_mut(id);
         match which {
             // Dead letters are in memory; that another message is none can be said only of one that is.

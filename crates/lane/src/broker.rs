@@ -91,6 +91,8 @@ pub struct Broker {
     pub(crate) is_late: bool,
     /// Messages that wait in runs of former lanes are brought into memory.
     pub(crate) fetches: bool,
+    /// Virtual hosts of which not all queues may do yet what policies say, in turn. One may be gone.
+    pub(crate) ruling: VecDeque<VhostId>,
 }
 
 impl Broker {
@@ -127,6 +129,7 @@ impl Broker {
             stirred: Vec::new(),
             is_late: false,
             fetches: true,
+            ruling: VecDeque::new(),
             totals: Totals::default(),
             remains: Remains::default(),
         }
@@ -180,7 +183,7 @@ impl Broker {
             Command::DeclareQueue { name, settings, identity, existing } => {
                 self.declare_queue(name, settings, identity, existing, step)
             }
-            Command::CheckQueue { name } => self.check_queue(&name),
+            Command::CheckQueue { name } => self.check_queue(&name, step),
             Command::DeleteQueue { name, if_empty, if_unused } => {
                 self.delete_queue(&name, if_empty, if_unused, step)
             }
@@ -264,6 +267,9 @@ impl Broker {
         step: &mut Step,
     ) -> Result<(), Refusal> {
         let checked = self.check_receipt(receipt);
+        if checked.is_ok() {
+            self.rule_late(receipt.queue, step);
+        }
         match checked {
             Ok(slot) => self.settle(receipt, slot, outcome, report, step),
             Err(_) => {
@@ -485,8 +491,20 @@ impl Broker {
     ///
     /// # Errors
     /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
-    pub(crate) fn usable(&self, name: &str) -> Result<QueueId, Refusal> {
-        self.usable_by(self.asking, name)
+    pub(crate) fn usable(&mut self, name: &str, step: &mut Step) -> Result<QueueId, Refusal> {
+        let id = self.usable_by(self.asking, name)?;
+        self.rule_now(id, step);
+        Ok(id)
+    }
+
+    /// The number of a queue where whoever asks is.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub(crate) fn named(&mut self, name: &str, step: &mut Step) -> Result<QueueId, Refusal> {
+        let id = self.id_of(self.asking.vhost, name)?;
+        self.rule_now(id, step);
+        Ok(id)
     }
 
     /// The number of a queue that this one may use: its own, or nobody's.

@@ -11,6 +11,7 @@ use crate::entries::Slot;
 use crate::ids::{Place, QueueId, Receipt, Seq, Time, VhostId};
 use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
+use crate::policy::Ruled;
 use crate::priority::{Original, Priority};
 use crate::queue::Queue;
 use crate::record::Ending;
@@ -388,12 +389,12 @@ impl Broker {
     ) -> Result<impl Iterator<Item = QueueView> + '_, Refusal> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let queues = self.vhosts.get(vhost)?.queues.range::<str, _>((from, Bound::Unbounded));
-        Ok(queues.map(move |(_, id)| self.queue_ref(*id).view(now)))
+        Ok(queues.map(move |(_, id)| self.seen(*id, now)))
     }
 
     /// Every queue as it is now, by virtual host and name.
     pub fn all_views(&self, now: Time) -> impl Iterator<Item = QueueView> + '_ {
-        self.vhosts.queues().map(move |id| self.queue_ref(id).view(now))
+        self.vhosts.queues().map(move |id| self.seen(id, now))
     }
 
     /// A queue as it is now.
@@ -401,7 +402,20 @@ impl Broker {
     /// # Errors
     /// As [`Broker::id_of`].
     pub fn view(&self, now: Time, vhost: VhostId, name: &str) -> Result<QueueView, Refusal> {
-        Ok(self.queue_ref(self.id_of(vhost, name)?).view(now))
+        Ok(self.seen(self.id_of(vhost, name)?, now))
+    }
+
+    /// One that is not [ruled](Broker::is_ruled) yet is seen with what will hold for it, and with its messages as they are.
+    fn seen(&self, id: QueueId, now: Time) -> QueueView {
+        let queue = self.queue_ref(id);
+        let view = queue.view(now);
+        match self.will_hold(queue) {
+            None => view,
+            Some(Ruled { settings, own, policy, operator_policy, without_effect }) => {
+                let ruled = own.is_some().then_some(settings);
+                QueueView { ruled, policy, operator_policy, without_effect, ..view }
+            }
+        }
     }
 
     /// A page of the messages of a queue that `accept` takes.

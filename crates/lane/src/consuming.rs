@@ -24,7 +24,7 @@ pub(crate) struct Seat {
 
 impl Broker {
     pub(crate) fn consume(&mut self, consume: &Consume, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.usable(&consume.queue)?;
+        let id = self.usable(&consume.queue, step)?;
         let roster = &self.queue_ref(id).roster;
         if roster.has_exclusive() || (consume.exclusive && roster.counts().0 > 0) {
             return Err(Refusal::ConsumerExclusive);
@@ -46,7 +46,7 @@ impl Broker {
     }
 
     pub(crate) fn pull(&mut self, pull: &Pull, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.usable(&pull.queue)?;
+        let id = self.usable(&pull.queue, step)?;
         if pull.until > self.now {
             self.check_consumers(id)?;
         }
@@ -59,7 +59,7 @@ impl Broker {
     }
 
     pub(crate) fn get(&mut self, get: &Get, step: &mut Step) -> Result<Reply, Refusal> {
-        let id = self.usable(&get.queue)?;
+        let id = self.usable(&get.queue, step)?;
         if self.seats.contains_key(&get.consumer) {
             return Err(Refusal::ConsumerKnown);
         }

@@ -278,6 +278,9 @@ impl Broker {
     ) {
         gone.set_work(None);
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
+        for target in &targets {
+            self.rule_late(*target, step);
+        }
         let at = step.facts.len();
         let mut to = Vec::new();
         // Shared before the first copy is in: that one may be gone again before the next comes.

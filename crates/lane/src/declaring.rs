@@ -27,7 +27,7 @@ impl Broker {
             self.check_history(&name, &settings)?;
             return self.make_queue(name, settings, identity, step);
         }
-        let id = self.usable(&name)?;
+        let id = self.usable(&name, step)?;
         match existing {
             Existing::Same => {
                 let queue = self.queue_ref(id);
@@ -110,8 +110,8 @@ impl Broker {
         Ok(())
     }
 
-    pub(crate) fn check_queue(&mut self, name: &str) -> Result<Reply, Refusal> {
-        let id = self.usable(name)?;
+    pub(crate) fn check_queue(&mut self, name: &str, step: &mut Step) -> Result<Reply, Refusal> {
+        let id = self.usable(name, step)?;
         self.use_queue(id);
         Ok(self.declared(id, false))
     }
@@ -141,7 +141,8 @@ impl Broker {
         self.unsaid.remove(&id);
         let (backlog, seed) = (Arc::clone(&self.backlog), self.options.seed);
         let there = self.vhosts.get(described.vhost).expect("a queue is made in one that is there");
-        let queue = Queue::new(id, described, &there.policies, seed, backlog);
+        let mut queue = Queue::new(id, described, &there.policies, seed, backlog);
+        queue.ruled_at = there.ruling.version;
         self.queues.insert(id, Box::new(queue));
     }
 
@@ -152,7 +153,7 @@ impl Broker {
         if_unused: bool,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.usable(name)?;
+        let id = self.usable(name, step)?;
         let queue = self.queue_ref(id);
         if if_empty && !queue.is_empty() {
             return Err(Refusal::NotEmpty);

@@ -42,7 +42,7 @@ impl Broker {
         let vhost = self.asking.vhost;
         self.vhosts.get(vhost)?.topology.check_binding(&binding)?;
         if let Destination::Queue(queue) = &binding.to {
-            self.usable(queue)?;
+            self.usable(queue, step)?;
         }
         if self.vhosts.get_mut(vhost)?.topology.bind((*binding).clone()) {
             step.facts.push(Fact::Bound { vhost, binding });
@@ -53,7 +53,7 @@ impl Broker {
     pub(crate) fn unbind(&mut self, binding: Box<Binding>, step: &mut Step) -> Result<Reply, Refusal> {
         let vhost = self.asking.vhost;
         if let Destination::Queue(queue) = &binding.to
-            && self.usable(queue) == Err(Refusal::QueueLocked)
+            && self.usable(queue, step) == Err(Refusal::QueueLocked)
         {
             return Err(Refusal::QueueLocked);
         }

@@ -140,9 +140,12 @@ impl Broker {
             Ok(queue) if queue.name.is_empty() && !named => self.describe(id, described),
             Ok(queue) if queue.name == described.name && queue.vhost == described.vhost => {
                 queue.next_seq = queue.next_seq.max(described.next_seq);
-                let policies = &self.vhosts.get(described.vhost).expect("it was just there").policies;
-                let ruled = policies.rule(&described.name, described.settings);
-                self.queue_mut(id).rule(ruled);
+                let there = self.vhosts.get(described.vhost).expect("it was just there");
+                let (version, ruled) =
+                    (there.ruling.version, there.policies.rule(&described.name, described.settings));
+                let queue = self.queue_mut(id);
+                queue.rule(ruled);
+                queue.ruled_at = version;
             }
             Ok(_) => return Err(Unfounded),
             Err(_) if named => return Err(Unfounded),

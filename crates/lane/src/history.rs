@@ -44,7 +44,7 @@ impl Broker {
         which: &Which,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = self.id_of(self.asking.vhost, name)?;
+        let id = self.named(name, step)?;
         let now = self.now;
         let queue = self.queue_mut(id);
         queue.bring_chosen(which);

@@ -48,6 +48,7 @@ mod remains;
 mod remote;
 mod restate;
 mod roster;
+mod round;
 mod run;
 mod sessions;
 mod settings;

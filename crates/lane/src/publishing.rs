@@ -121,7 +121,7 @@ impl Broker {
             step.effects.push(Effect::Released(publish.place));
             return Ok(Reply::Published(Few::new()));
         }
-        let targets = self.targets(self.asking.vhost, &publish.to)?;
+        let targets = self.ruled_targets(&publish.to, step)?;
         if let Targets::One(id) = targets {
             return self.publish_to_one(id, &publish, step);
         }
@@ -158,7 +158,7 @@ impl Broker {
             step.effects.push(Effect::Released(publish.place));
             return Ok(Reply::Count(1));
         }
-        let targets = self.targets(self.asking.vhost, &publish.to)?;
+        let targets = self.ruled_targets(&publish.to, step)?;
         // One queue alone may be one that it waits in, too.
         let Targets::One(id) = targets else {
             return Ok(Reply::Count(self.publish_to_many(&targets, &publish, step)?.len() as u64));
@@ -209,7 +209,7 @@ impl Broker {
                 routed.push((publish, Targets::Many(Vec::new())));
                 continue;
             }
-            let targets = self.targets(self.asking.vhost, &publish.to)?;
+            let targets = self.ruled_targets(&publish.to, step)?;
             for (at, id) in targets.as_slice().iter().enumerate() {
                 let (tally, priorities) = before.entry(*id).or_default();
                 let queue = self.queue_ref(*id);
@@ -260,6 +260,15 @@ impl Broker {
             }
         }
         Ok(())
+    }
+
+    /// The queues that a publish goes into, each as the policies have it now.
+    fn ruled_targets(&mut self, to: &Address, step: &mut Step) -> Result<Targets, Refusal> {
+        let targets = self.targets(self.asking.vhost, to)?;
+        for id in targets.as_slice() {
+            self.rule_late(*id, step);
+        }
+        Ok(targets)
     }
 
     fn targets(&self, vhost: VhostId, to: &Address) -> Result<Targets, Refusal> {

@@ -144,7 +144,7 @@ impl Broker {
     ) -> Result<(), Refusal> {
         self.tick(now, step);
         self.asking = asker;
-        let id = self.usable(&get.queue)?;
+        let id = self.usable(&get.queue, step)?;
         let receipt = Receipt { queue: id, seq: message.seq, lease };
         let now = self.now;
         let remote = self.remote_mut(id).ok_or(Refusal::NoSuchQueue)?;

@@ -63,6 +63,12 @@ impl Broker {
     /// Time passes in every queue that is due before anything moves or is leased, so that a dead letter of one finds in
     /// another nothing that is over. A queue in which more has come due than half of what the step has room for goes on after the others.
     fn advance(&mut self, step: &mut Step) {
+        if !self.ruling.is_empty() {
+            let left = step.room / 2;
+            step.room -= left;
+            self.rule_some(step);
+            step.room += left;
+        }
         let now = self.now;
         let mut due: BTreeMap<QueueId, Vec<(Seq, End)>> = BTreeMap::new();
         for _ in 0..step.room {
@@ -75,6 +81,7 @@ impl Broker {
         while step.room > 0
             && let Some(id) = self.in_line.pop_front()
         {
+            self.rule_late(id, step);
             // It may be gone by now.
             let Some(queue) = self.queues.get_mut(&id) else { continue };
             let left = step.room / 2;
@@ -111,6 +118,10 @@ impl Broker {
     /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.in_line.is_empty() { self.schedule.first().map(|(when, _)| *when) } else { Some(self.now) }
+        if self.in_line.is_empty() && self.ruling.is_empty() {
+            self.schedule.first().map(|(when, _)| *when)
+        } else {
+            Some(self.now)
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
 use crate::ids::{Numbers, QueueId, VhostId};
-use crate::policy::{Policies, PoliciesSize};
+use crate::policy::{Policies, PoliciesSize, Ruling};
 use crate::refusal::Refusal;
 use crate::topology::Topology;
 
@@ -82,12 +82,13 @@ pub(crate) struct Vhost {
     pub(crate) topology: Topology,
     /// Changed by [`Vhosts::change_policies`] only, which counts those of all.
     pub(crate) policies: Policies,
+    pub(crate) ruling: Ruling,
 }
 
 impl Vhost {
     fn new(name: Arc<str>, settings: VhostSettings) -> Self {
         let (queues, topology, policies) = (BTreeMap::new(), Topology::default(), Policies::default());
-        Self { name, settings, queues, topology, policies }
+        Self { name, settings, queues, topology, policies, ruling: Ruling::default() }
     }
 
     /// The number of a queue in it.

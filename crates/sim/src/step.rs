@@ -469,7 +469,7 @@ impl World {
             {
                 lane.settled -= 1;
             }
-            conserved::check(&self.book, &self.audit, &view)?;
+            conserved::check(&self.book, &self.audit, &view, life.core.broker().is_ruled(view.queue))?;
         }
         conserved::check_once(&self.book, life.core.broker().now(), &self.audit)?;
         conserved::check_deaths(&self.audit)?;

@@ -6,7 +6,7 @@ use super::{POLICIES_MAX, PoliciesSize, Policy, PolicyKind};
 use crate::broker::Broker;
 use crate::command::{Reply, Step};
 use crate::fact::Fact;
-use crate::ids::{QueueId, VhostId};
+use crate::ids::VhostId;
 use crate::refusal::Refusal;
 use crate::vhosts::Vhost;
 
@@ -30,7 +30,7 @@ impl Broker {
         step.facts.push(Fact::PolicyStored { vhost, kind, name: Arc::clone(&name), policy: policy.clone() });
         let stored = (*policy).clone();
         let before = self.vhosts.change_policies(vhost, |there| there.store(kind, name, stored))?;
-        self.enact(vhost, &[before.as_ref(), Some(&policy)], step);
+        self.enact(vhost, &[before.as_ref(), Some(&policy)]);
         Ok(Reply::Done)
     }
 
@@ -44,50 +44,34 @@ impl Broker {
         let before = self.vhosts.change_policies(vhost, |there| there.remove(kind, &name))?;
         let before = before.ok_or(Refusal::NoSuchPolicy)?;
         step.facts.push(Fact::PolicyRemoved { vhost, kind, name });
-        self.enact(vhost, &[Some(&before)], step);
+        self.enact(vhost, &[Some(&before)]);
         Ok(Reply::Done)
     }
 
-    /// Has queues and exchanges do what the policies of their virtual host say now, where these match that changed. All of them are
-    /// changed before anything is evicted, and that before anything moves or is leased.
-    fn enact(&mut self, vhost: VhostId, changed: &[Option<&Policy>], step: &mut Step) {
-        let ruled = self.rule_anew(vhost, changed);
-        for id in &ruled {
-            let fetches = self.fetches;
-            let queue = self.queue_mut(*id);
-            queue.move_former(&mut step.room, fetches);
-            queue.tell_runs(step);
-            queue.begin_trimming(step);
+    /// Has queues and exchanges do what the policies of their virtual host say now: exchanges at once, queues in the steps that follow.
+    fn enact(&mut self, vhost: VhostId, changed: &[Option<&Policy>]) {
+        let of_queues = self.rule_exchanges(vhost, changed);
+        if !of_queues.is_empty() {
+            self.begin_ruling(vhost, &of_queues);
         }
-        self.dispatch_all(ruled.into_iter(), step);
     }
 
-    /// The same during a recovery: what else comes of it is said by facts of its own.
+    /// The same during a recovery, at once.
     fn fold_enact(&mut self, vhost: VhostId, changed: &[Option<&Policy>]) {
-        self.rule_anew(vhost, changed);
+        let of_queues = self.rule_exchanges(vhost, changed);
+        if !of_queues.is_empty() {
+            self.fold_ruling(vhost, &of_queues);
+        }
     }
 
-    /// Tells the queues and exchanges that these may be for. Answers the queues for which something else holds now.
-    fn rule_anew(&mut self, vhost: VhostId, changed: &[Option<&Policy>]) -> Vec<QueueId> {
-        let are = |is_for: &dyn Fn(&Policy) -> bool| changed.iter().flatten().any(|policy| is_for(policy));
-        let there = self.vhosts.get_mut(vhost).expect("its policies changed");
-        let Vhost { queues: names, topology, policies, .. } = there;
-        if are(&|policy| policy.apply_to.exchanges()) {
+    /// Answers those of the policies that are for queues.
+    fn rule_exchanges<'p>(&mut self, vhost: VhostId, changed: &[Option<&'p Policy>]) -> Vec<&'p Policy> {
+        let changed = || changed.iter().copied().flatten();
+        let Vhost { topology, policies, .. } = self.vhosts.get_mut(vhost).expect("its policies changed");
+        if changed().any(|policy| policy.apply_to.exchanges()) {
             topology.rule_all(policies);
         }
-        let mut ruled = Vec::new();
-        for (name, id) in names {
-            if !are(&|policy| policy.apply_to.queues() && policy.pattern.matches(name)) {
-                continue;
-            }
-            let queue = self.queues.get_mut(id).expect("a queue that is named is there");
-            let now = policies.rule(name, Box::new(queue.own().clone()));
-            if !queue.is_ruled(&now) {
-                queue.rule(now);
-                ruled.push(*id);
-            }
-        }
-        ruled
+        changed().filter(|policy| policy.apply_to.queues()).collect()
     }
 
     /// Takes for true that a policy is there. `None`: nobody could have set it.

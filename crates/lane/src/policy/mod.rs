@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A queue keeps what it was declared with, which is stored, shown, and compared when it is declared again. What holds is
-//! derived from that and from the policies, never stored, and found anew whenever one of them changes. So a policy takes
-//! effect everywhere in the step that sets it, and leaves nothing behind when it goes.
+//! derived from that and from the policies, never stored, and found anew whenever one of them changes ([`ruling`]): for a few queues
+//! a step, and before a queue is used. So a policy leaves nothing behind when it goes.
 //!
 //! Each kind gives a queue one policy at most: of those that match its name, the one of the highest priority; of equal ones the first
 //! by name, where RabbitMQ leaves open which.
@@ -19,12 +19,14 @@ mod commands;
 mod definition;
 mod policies;
 mod ruled;
+mod ruling;
 
 use serde::{Deserialize, Serialize};
 
 pub use definition::{DEFINITION_BYTES_MAX, Definition, PolicyValue};
 pub(crate) use policies::Policies;
 pub(crate) use ruled::Ruled;
+pub(crate) use ruling::Ruling;
 
 use crate::pattern::Pattern;
 use crate::settings::BadSetting;

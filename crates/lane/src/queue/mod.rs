@@ -68,6 +68,8 @@ pub(crate) struct Queue {
     pub(crate) policy: Option<Arc<str>>,
     pub(crate) operator_policy: Option<Arc<str>>,
     pub(crate) without_effect: Vec<&'static str>,
+    /// The [version](crate::policy::Ruling::version) of the policies by which it was ruled last.
+    pub(crate) ruled_at: u64,
     pub(crate) identity: Identity,
     /// Whose it is, if it is exclusive. Not durable: no session outlives the broker.
     pub(crate) owner: Option<SessionId>,
@@ -208,6 +210,7 @@ impl Queue {
             policy,
             operator_policy,
             without_effect,
+            ruled_at: 0,
         }
     }
 

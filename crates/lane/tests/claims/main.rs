@@ -28,6 +28,7 @@ mod queues;
 mod remains;
 mod remote;
 mod routing;
+mod ruling;
 mod runs;
 mod seeing;
 mod settings;

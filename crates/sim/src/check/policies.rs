@@ -68,11 +68,14 @@ pub(crate) fn there(broker: &Broker) -> Policies {
     all.collect()
 }
 
-/// What holds for each queue is what the settings it has of its own and the policies say. That these are as they were asked for is what the
+/// What holds for each queue is what the settings it has of its own and the policies say, but where its turn has not come. That these are as they were asked for is what the
 /// other checkers see.
 pub(crate) fn check(book: &Book, broker: &Broker) -> Checked {
     for queue in book.settings.keys() {
         let (Some(vhost), Some(name)) = (broker.vhost_of(*queue), broker.name(*queue)) else { continue };
+        if broker.is_late() && !broker.is_ruled(*queue) {
+            continue;
+        }
         let is = broker.settings(vhost, name).expect("a named queue has settings");
         let own = broker.own_settings(vhost, name).expect("a named queue has settings").clone();
         let expected = holds(&Own { vhost, name: Arc::clone(name), settings: own }, &book.policies);
