@@ -44,6 +44,7 @@ impl Queue {
                 break;
             }
             look.looked += 1;
+            look.looks += 1;
             last = Some(at);
             if !is_taken {
                 continue;

@@ -249,6 +249,8 @@ pub struct Look {
     pub skipped: u64,
     /// How many messages were looked at. In dispatch order those of the status that is looked for: what it passes over to find them does not count.
     pub looked: usize,
+    /// How many messages were looked at in all.
+    pub looks: usize,
     /// Where to go on; `None`: there is nothing more to look at.
     pub next: Option<Cursor>,
 }

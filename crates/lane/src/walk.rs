@@ -180,7 +180,8 @@ impl Queue {
             look: Look::default(),
         };
         let is_paused = maker.go_on(walk).is_err();
-        Look { looked: maker.looked, next: is_paused.then_some(Cursor(walk.passed)), ..maker.look }
+        let looks = maker.looked.max(left - maker.left);
+        Look { looked: maker.looked, looks, next: is_paused.then_some(Cursor(walk.passed)), ..maker.look }
     }
 
     /// The messages that stand so, if they are no more than `most`.
@@ -298,6 +299,7 @@ impl Maker<'_> {
         let mut found = Found::after(after);
         Ok(match self.queue.few_standing_so(status, self.at_once) {
             Some(few) => {
+                self.spend(few.len().div_ceil(AT_ONCE))?;
                 few.into_iter().try_for_each(|slot| self.find(passed, slot, &mut found))?;
                 Stage::Show { status, found }
             }
@@ -370,7 +372,11 @@ impl Maker<'_> {
     }
 
     fn look(&mut self) -> Result<(), Pause> {
-        self.left = self.left.checked_sub(1).ok_or(Pause::Looks)?;
+        self.spend(1)
+    }
+
+    fn spend(&mut self, looks: usize) -> Result<(), Pause> {
+        self.left = self.left.checked_sub(looks).ok_or(Pause::Looks)?;
         Ok(())
     }
 

@@ -34,6 +34,8 @@ pub enum Sabotage {
     ShowsLess,
     /// A change of many messages leaves one out.
     ChangesLess,
+    /// A look goes through all messages in one step.
+    LooksAtAll,
     /// A settlement is not counted.
     Miscounts,
     /// A lease or put-back is lost on its way to the disk.

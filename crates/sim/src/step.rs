@@ -91,7 +91,7 @@ impl World {
         if self.config.sabotage != Some(Sabotage::BelievesWallClock) {
             life.core.set_clock_ahead(self.steady.ahead_ms());
         }
-        let (mut ticket, mut request) = (0, None);
+        let (mut ticket, mut request, mut looked) = (0, None, 0);
         let is_at_end = life.core.is_at_end();
         let passes_time = matches!(act, Act::Tick | Act::Ask(..));
         let (is_house, is_tick) = (matches!(act, Act::House), matches!(act, Act::Tick));
@@ -107,7 +107,11 @@ impl World {
             }
             Act::File(news) => life.core.file_ready(news),
             Act::Done(done) => life.core.done(done),
-            Act::Scan => request = self.scan_on(&mut life, now),
+            Act::Scan => {
+                let before = life.core.looked();
+                request = self.scan_on(&mut life, now);
+                looked = life.core.looked() - before;
+            }
             Act::Clear => life.core.clear_on(CLEARED),
             Act::House if self.config.sabotage == Some(Sabotage::HoardsJournal) => {}
             Act::House => drop(life.core.keep_house()),
@@ -118,6 +122,10 @@ impl World {
         self.tally.steps += 1;
         if life.core.failure().is_some() {
             return self.cannot_read(life);
+        }
+        if let Err(broken) = budget::check_looks(LOOKS, looked) {
+            self.life = Some(life);
+            return Err(broken);
         }
         let mut outs = life.core.take_outs();
         self.sabotage_outs(&mut outs);
@@ -170,7 +178,8 @@ impl World {
 
     /// Goes on with a look, or with a change of many messages: then this is what it asked for and did.
     fn scan_on(&mut self, life: &mut Life, now: Time) -> Option<Request> {
-        let mut asked = life.core.scan_on(now, LOOKS)?;
+        let looks = if self.config.sabotage == Some(Sabotage::LooksAtAll) { usize::MAX } else { LOOKS };
+        let mut asked = life.core.scan_on(now, looks)?;
         if life.core.must_wait(Asker::default(), &asked) {
             return None;
         }

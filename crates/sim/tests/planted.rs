@@ -123,6 +123,11 @@ fn seen_sees_a_message_left_out_of_a_change() {
 }
 
 #[test]
+fn budget_sees_a_look_at_all_messages_in_one_step() {
+    check(Sabotage::LooksAtAll, Promise::Budget);
+}
+
+#[test]
 fn routed_sees_a_copy_missing() {
     check(Sabotage::LosesCopy, Promise::Routed);
 }

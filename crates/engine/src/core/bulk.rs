@@ -180,6 +180,7 @@ impl<T> Core<T> {
     pub(super) fn bulk_step(&mut self, now: Time, mut bulk: Box<Bulk<T>>, looks: usize) -> Option<Request> {
         self.asking = bulk.asker;
         let looked = self.look_on(&mut bulk, looks);
+        self.looked += std::mem::take(&mut bulk.needs.looked) as u64;
         self.read_for(&mut bulk.needs);
         match looked {
             Err(refusal) => self.end_bulk(now, *bulk, Err(refusal)),
@@ -225,7 +226,8 @@ impl<T> Core<T> {
             Stage::Count { expect, counted, from } => {
                 let Bulk { record, needs, .. } = &mut *bulk;
                 let count = || self.count_some(&record.name, &record.filter, from, Some(looks));
-                let Count { count, next, .. } = self.look_in_memory(needs, count)?;
+                let Count { count, looked, next } = self.look_in_memory(needs, count)?;
+                needs.looked += looked;
                 let counted = counted + count;
                 bulk.stage = match next {
                     Some(_) => Stage::Count { expect, counted, from: next },
@@ -253,6 +255,7 @@ impl<T> Core<T> {
         };
         let find = || self.find_some(&record.name, &browse, &mut Walk::default(), Some(looks));
         let look = self.look_in_memory(needs, find)?;
+        needs.looked += look.looks;
         let seqs = look.messages.into_iter().map(|(_, message)| message.seq);
         let seqs = seqs.take_while(|seq| *seq < record.until()).collect();
         let passed = look.next.map(|next| next.0).filter(|next| *next + 1 < record.until);

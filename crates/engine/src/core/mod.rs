@@ -119,6 +119,8 @@ pub struct Core<T> {
     scans: VecDeque<scan::Turn<T>>,
     /// Jobs that read for them, so far.
     reads: u64,
+    /// Messages that they have looked at.
+    looked: u64,
     /// Jobs that are over.
     jobs_over: bulk::JobsOver,
     holders: holders::Holders,

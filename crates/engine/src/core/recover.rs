@@ -219,6 +219,7 @@ impl<T> Core<T> {
             pulls: std::collections::BTreeMap::new(),
             scans: jobs.into(),
             reads: 0,
+            looked: 0,
             jobs_over,
             holders: super::holders::Holders::default(),
             routes,

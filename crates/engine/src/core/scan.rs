@@ -39,6 +39,8 @@ pub(super) struct Needs {
     /// What its last steps found missing.
     noted: VecDeque<MissingBlock>,
     next: Next,
+    /// Messages that its last step has looked at.
+    pub(super) looked: usize,
 }
 
 /// What must be before the next step of a turn.
@@ -156,6 +158,12 @@ impl<T> Core<T> {
         self.scans.iter().position(|turn| !turn.needs().is_waiting() && may_go_on(turn))
     }
 
+    /// How many messages looks, and changes of many messages, have looked at since it was opened. A step of one looks at a few times as many as it may, at most.
+    #[must_use]
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+
     /// Looks at messages as far as they are in memory, and notes what else is needed.
     pub(super) fn look_in_memory<R>(&self, needs: &mut Needs, look: impl FnOnce() -> R) -> R {
         if needs.next == Next::ReadsItself {
@@ -197,7 +205,9 @@ impl<T> Core<T> {
         };
         self.asking = scan.asker;
         let looks = scan.step(looks);
-        let result = match self.scan_step(&mut scan, looks) {
+        let result = self.scan_step(&mut scan, looks);
+        self.looked += std::mem::take(&mut scan.needs.looked) as u64;
+        let result = match result {
             Ok(false) => {
                 self.read_for(&mut scan.needs);
                 self.scans.push_back(Turn::Look(scan));
@@ -268,6 +278,7 @@ impl<T> Core<T> {
                 let (name, filter) = (&scan.name, &scan.browse.filter);
                 let Count { count, looked, next } = self
                     .look_in_memory(&mut scan.needs, || self.count_some(name, filter, from, Some(looks)))?;
+                scan.needs.looked += looked;
                 let counted = counted + count;
                 scan.stage = Stage::Count { counted, from: next };
                 scan.page.total = Some(counted).filter(|_| next.is_none());
@@ -312,7 +323,9 @@ impl<T> Core<T> {
 
     fn find_on(&self, scan: &mut Scan<T>, looks: usize) -> Result<Look, Refusal> {
         let Scan { name, browse, walk, needs, .. } = scan;
-        self.look_in_memory(needs, || self.find_some(name, browse, walk, Some(looks)))
+        let look = self.look_in_memory(needs, || self.find_some(name, browse, walk, Some(looks)))?;
+        needs.looked += look.looks;
+        Ok(look)
     }
 
     /// Shows what was found, and says where the queue goes on.

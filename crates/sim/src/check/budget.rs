@@ -1,5 +1,5 @@
 //! *Budget*: what happens by itself, because its time has come or a queue has too many messages, happens a few messages a step, so that
-//! whoever asks for something waits for no more than those.
+//! whoever asks for something waits for no more than those; and a step of a look looks at a few.
 
 use std::collections::BTreeSet;
 
@@ -37,5 +37,13 @@ pub(crate) fn check_tick(
     }
     hold(moved.len() <= step_max, Promise::Budget, || {
         format!("{moved:?} ended, came due or were put back in one step, which may do that to {step_max}")
+    })
+}
+
+/// A step of a look, or of a change of many messages, that may look at so many and has looked at so many. It may take the messages that are leased, delayed or dead four at a
+/// time, and find those of a page a second time where not all of them fit.
+pub(crate) fn check_looks(looks: usize, looked: u64) -> Checked {
+    hold(looked <= 8 * looks as u64, Promise::Budget, || {
+        format!("a step that may look at {looks} messages has looked at {looked}")
     })
 }
