@@ -21,6 +21,7 @@ use crate::queue::{LeaseEnd, Queue};
 use crate::record::{Ending, Report};
 use crate::refusal::Refusal;
 use crate::remains::Remains;
+use crate::round::Round;
 use crate::run::{Backlog, NoBacklog};
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -93,6 +94,8 @@ pub struct Broker {
     pub(crate) fetches: bool,
     /// Virtual hosts of which not all queues may do yet what policies say, in turn. One may be gone.
     pub(crate) ruling: VecDeque<VhostId>,
+    /// Queues that may go on, since leases are given again or memory has room.
+    pub(crate) resuming: Round<QueueId>,
 }
 
 impl Broker {
@@ -130,6 +133,7 @@ impl Broker {
             is_late: false,
             fetches: true,
             ruling: VecDeque::new(),
+            resuming: Round::default(),
             totals: Totals::default(),
             remains: Remains::default(),
         }
@@ -233,11 +237,13 @@ impl Broker {
         }
     }
 
-    /// Stops giving leases, or starts again: for a store that has room for acknowledgements and nothing else.
+    /// Stops giving leases, or starts again, in the steps that follow and at once where something happens in a queue: for a store that has room for acknowledgements and
+    /// nothing else.
     pub fn hold(&mut self, held: bool, step: &mut Step) {
         if std::mem::replace(&mut self.held, held) && !held {
-            let all: Vec<QueueId> = self.vhosts.queues().collect();
-            self.dispatch_all(all.into_iter(), step);
+            self.resuming.begin();
+            step.room = self.room();
+            self.resume_some(step);
         }
     }
 

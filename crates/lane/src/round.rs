@@ -42,7 +42,7 @@ impl<K: Ord + Clone> Round<K> {
     }
 
     /// The next one to look at. `None`: every key was looked at that was there all the time.
-    pub(crate) fn next<V: Copy>(&mut self, map: &BTreeMap<K, V>) -> Option<V> {
+    pub(crate) fn next<'m, V>(&mut self, map: &'m BTreeMap<K, V>) -> Option<(&'m K, &'m V)> {
         loop {
             let from = self.at.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
             let next = map.range((from, Bound::Unbounded)).next();
@@ -51,7 +51,7 @@ impl<K: Ord + Clone> Round<K> {
                 (_, Lap::Over) | (None, Lap::UpTo(_)) => self.lap = Lap::Over,
                 (Some((key, value)), _) => {
                     self.at = Some(key.clone());
-                    return Some(*value);
+                    return Some((key, value));
                 }
                 (None, Lap::ToEnd(last)) => {
                     self.lap = last.clone().map_or(Lap::Over, Lap::UpTo);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn take(round: &mut Round<u32>, map: &BTreeMap<u32, u32>, most: usize) -> Vec<u32> {
-        std::iter::from_fn(|| round.next(map)).take(most).collect()
+        std::iter::from_fn(|| round.next(map)).take(most).map(|(key, _)| *key).collect()
     }
 
     #[test]

@@ -42,13 +42,21 @@ impl Broker {
 
     /// Whether messages that wait in segments are brought into memory to move to other lanes: not while memory is full.
     pub fn let_fetch(&mut self, fetches: bool) {
-        if std::mem::replace(&mut self.fetches, fetches) == fetches {
-            return;
+        if !std::mem::replace(&mut self.fetches, fetches) && fetches {
+            self.resuming.begin();
         }
-        let moving = self.queues.values().filter(|queue| queue.has_former()).map(|queue| queue.id);
-        for id in moving.collect::<Vec<_>>() {
-            self.reschedule(id);
+    }
+
+    /// Has queues go on that may, as many as the step has room for.
+    pub(crate) fn resume_some(&mut self, step: &mut Step) {
+        let mut ids = Vec::new();
+        while step.room > 0
+            && let Some((id, _)) = self.resuming.next(&self.queues)
+        {
+            step.room -= 1;
+            ids.push(*id);
         }
+        self.dispatch_all(ids.into_iter(), step);
     }
 
     fn is_due(&self) -> bool {
@@ -67,6 +75,12 @@ impl Broker {
             let left = step.room / 2;
             step.room -= left;
             self.rule_some(step);
+            step.room += left;
+        }
+        if self.resuming.is_open() {
+            let left = step.room / 2;
+            step.room -= left;
+            self.resume_some(step);
             step.room += left;
         }
         let now = self.now;
@@ -118,7 +132,7 @@ impl Broker {
     /// When [`Broker::tick`] has something to do at the latest. It may find that there is nothing yet.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.in_line.is_empty() && self.ruling.is_empty() {
+        if self.in_line.is_empty() && self.ruling.is_empty() && !self.resuming.is_open() {
             self.schedule.first().map(|(when, _)| *when)
         } else {
             Some(self.now)

@@ -92,7 +92,7 @@ impl Ruling {
 impl Vhost {
     /// The next queue that may have to be ruled. `None`: all are.
     fn next_unruled(&mut self) -> Option<QueueId> {
-        let next = self.ruling.round.next(&self.queues);
+        let next = self.ruling.round.next(&self.queues).map(|(_, id)| *id);
         if next.is_none() {
             self.ruling.changed = Changed::default();
         }

@@ -74,6 +74,15 @@ impl Waves {
         self.view(queue).lanes.iter().map(|lane| lane.ready).sum()
     }
 
+    /// Who was given something in the last step.
+    fn given(&self) -> Vec<u64> {
+        let given = self.step.effects.iter().filter_map(|effect| match effect {
+            Effect::Deliver(delivery) => Some(delivery.consumer.0),
+            _ => None,
+        });
+        given.collect()
+    }
+
     /// The priorities that a pull is given.
     fn pull(&mut self, consumer: u64, max: u32) -> Vec<i32> {
         self.apply(
@@ -278,6 +287,45 @@ fn what_is_over_when_a_shared_window_comes_to_it_dies_in_that_step() {
     waves.apply(LATER, by(Command::Settle { receipts: vec![receipt], outcome: Outcome::Ack }));
     assert!(waves.ready("q") > 0, "more is over than one step ends");
     assert_eq!(waves.view("q").lanes.iter().map(|lane| lane.dead).sum::<u64>(), 0, "none is left in between");
+}
+
+#[test]
+fn after_a_hold_queues_go_on_a_few_a_step_and_one_that_is_used_at_once() {
+    let names: Vec<String> = (0..MANY).map(|number| format!("q{number}")).collect();
+    let queues: Vec<_> = names.iter().map(|name| (name.as_str(), Settings::default())).collect();
+    let mut waves = Waves::with(&queues);
+    let pull = |consumer: u64| {
+        Command::Pull(Pull {
+            consumer: ConsumerId(consumer),
+            queue: format!("q{consumer}").into(),
+            max: 1,
+            max_bytes: 0,
+            term: LeaseTerm::OfQueue,
+            lanes: LaneChoice::default(),
+            until: LATER.after(1_000),
+        })
+    };
+    waves.broker.hold(true, &mut waves.step);
+    for number in 0..MANY {
+        waves.apply(LATER, pull(number));
+        let to = Address::Queue(format!("q{number}").into());
+        waves.apply(LATER, Command::Publish(Publish { to, ..publish(0) }));
+        assert!(waves.given().is_empty(), "leases are held");
+    }
+    waves.step.clear();
+    waves.broker.hold(false, &mut waves.step);
+    let mut given = vec![waves.given()];
+    waves.apply(LATER, Command::Publish(Publish { to: Address::Queue("q40".into()), ..publish(0) }));
+    let used = waves.given();
+    assert!(used.contains(&40), "{used:?}");
+    while waves.broker.is_late() {
+        waves.tick();
+        given.push(waves.given());
+    }
+    assert!(given.iter().all(|given| given.len() <= MOST) && given.len() > 2, "{given:?}");
+    let mut all: Vec<u64> = given.into_iter().flatten().chain(used).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..MANY).collect::<Vec<_>>());
 }
 
 // ---- other lanes ----

@@ -40,7 +40,9 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
         Some(Request::PublishOne(_)) => {}
         _ => return Ok(()),
     }
-    for (queue, settings) in &book.settings {
+    // Which messages are least urgent is known when all have moved to their lanes: until then a queue may hold more.
+    let moves = |queue: &QueueId| step.before.is_moving(*queue) || step.after.is_moving(*queue);
+    for (queue, settings) in book.settings.iter().filter(|(queue, _)| !moves(queue)) {
         // Lent in this step, and put back since nobody waited for it any more: meanwhile a dead letter may have taken its room.
         let came_back = |message: &Message| {
             let before = step.before.find(*queue, message.seq);
