@@ -243,9 +243,16 @@ pub fn cursor_text(cursor: &PageCursor, order: BrowseOrder) -> String {
         PageCursor::Walk(walk) => {
             URL_SAFE_NO_PAD.encode(serde_json::to_vec(&**walk).expect("a walk can be written"))
         }
+        PageCursor::PartitionWalk(walk) => {
+            let json = serde_json::to_vec(&**walk).expect("a walk can be written");
+            format!("{PARTITIONS_PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
+        }
     };
     format!("{}{text}", prefix(order))
 }
+
+/// Character before a walk of a queue whose messages are at servers. No JSON text in base64 begins with it, so no other walk does.
+const PARTITIONS_PREFIX: char = 's';
 
 /// First character of a cursor of queues. Cursors of messages begin with others, so neither is accepted for the other.
 const QUEUE_PREFIX: char = 'q';
@@ -274,6 +281,10 @@ fn cursor(text: &str, order: BrowseOrder) -> Result<PageCursor, Problem> {
 }
 
 fn walk(text: &str) -> Option<PageCursor> {
+    if let Some(text) = text.strip_prefix(PARTITIONS_PREFIX) {
+        let json = URL_SAFE_NO_PAD.decode(text).ok()?;
+        return Some(PageCursor::PartitionWalk(Arc::new(serde_json::from_slice(&json).ok()?)));
+    }
     let json = URL_SAFE_NO_PAD.decode(text).ok()?;
     Some(PageCursor::Walk(Arc::new(serde_json::from_slice(&json).ok()?)))
 }
@@ -431,6 +442,8 @@ mod tests {
     fn a_cursor_is_read_as_it_was_written_in_its_own_order() {
         use BrowseOrder::{Dispatch, Newest, Published};
         let walk = |json: &str| PageCursor::Walk(Arc::new(serde_json::from_str(json).expect("a walk")));
+        let servers =
+            |json: &str| PageCursor::PartitionWalk(Arc::new(serde_json::from_str(json).expect("a walk")));
         let far = r#"{"ready":{"turn":[9,2],"marks":{"-1":[7,9,3],"9":[18446744073709551614,18446744073709551614,0]}}}"#;
         for (cursor, order) in [
             (PageCursor::After(Seq(7)), Published),
@@ -439,6 +452,14 @@ mod tests {
             (walk(r#""begin""#), Dispatch),
             (walk(far), Dispatch),
             (walk(r#"{"gather":{"status":"dead","from":7,"found":{"after":[3,4],"seqs":[1,5]}}}"#), Dispatch),
+            (servers(r#""begin""#), Dispatch),
+            (servers(r#"{"lanes":{"passed":{"-1":7,"9":18446744073709551615},"turn":[9,2]}}"#), Dispatch),
+            (
+                servers(
+                    r#"{"show":{"status":"dead","found":{"after":[3,4],"cut":null,"keys":[[1,5],[0,6]]}}}"#,
+                ),
+                Dispatch,
+            ),
         ] {
             let text = cursor_text(&cursor, order);
             assert_eq!(super::cursor(&text, order).ok(), Some(cursor), "{text}");
@@ -447,7 +468,7 @@ mod tests {
             }
             assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{text}");
         }
-        for forged in ["d", "dx", "dInNob3ci", "deyJzaG93Ijp7fX0"] {
+        for forged in ["d", "dx", "dInNob3ci", "deyJzaG93Ijp7fX0", "ds", "dsInNob3ci", "dsdsImJlZ2luIg"] {
             assert!(super::cursor(forged, Dispatch).is_err(), "{forged}");
         }
     }

@@ -20,6 +20,7 @@ use crate::consumer::Consumer;
 use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
 use crate::jobs::{Change, JobView, Started};
+use crate::partition_walk::PartitionWalk;
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
@@ -625,6 +626,8 @@ pub enum PageCursor {
     Passed(u64),
     /// In dispatch order: where the look before was.
     Walk(Arc<Walk>),
+    /// In dispatch order: where the look before was, of a queue whose messages are at servers.
+    PartitionWalk(Arc<PartitionWalk>),
 }
 
 /// A page.

@@ -46,7 +46,7 @@ impl PageCursor {
         match self {
             Self::After(seq) => Some(Cursor(seq.0)),
             Self::Passed(passed) => Some(Cursor(*passed)),
-            Self::Walk(_) => None,
+            Self::Walk(_) | Self::PartitionWalk(_) => None,
         }
     }
 

@@ -236,6 +236,19 @@ impl Hosted {
         if newest { Some(Seq(there + 1)) } else { there.checked_sub(1).map(Seq) }
     }
 
+    /// Where a look by sequence may begin at a partition to see exactly what comes after a message that is known by this sequence.
+    pub(super) fn after_there(&self, place: PlaceNumber, seq: Seq) -> Option<Seq> {
+        // What a cursor says may have been changed by anybody: a server reads no greater sequences.
+        const MOST: Seq = Seq(1 << 53);
+        if self.is_whole() {
+            return Some(seq.min(MOST));
+        }
+        let (there, of) = (Seq(seq.0 >> PLACE_BITS), seq.0 & ((1 << PLACE_BITS) - 1));
+        // Of two messages with the same clock that of the lesser partition goes first.
+        let after = if u64::from(place) > of { there.0.checked_sub(1).map(Seq)? } else { there };
+        Some(after.min(MOST))
+    }
+
     pub(super) async fn ask<A: Asked>(&self, place: PlaceNumber, ask: &A) -> Result<A::Answer, Failure> {
         self.healed(|| self.places.ask(place, ask, deadline())).await
     }

@@ -1,15 +1,18 @@
 //! A search through the messages of a queue, by calls that each look at a bounded number of them. Other calls are done in between.
 //!
-//! A page needs only some of the messages: in the orders `published` and `newest` the first ones of each partition that the filter takes, in dispatch order the
-//! first ones of each lane, since a picker decides by the heads of lanes alone. These are put into an [`Image`], which makes the page.
+//! A page in the orders `published` and `newest` needs the first ones of each partition that the filter takes. These are put into an [`Image`], which makes the
+//! page. A page in dispatch order is a [walk](Search::walk).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod streams;
+mod walk;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_engine::{Browse, Failure, Filter, PageCursor};
 use overtake_lane::{
-    Asker, BrowseOrder, Message, Options, Order, PickerKind, Place, PlaceNumber, QueueView, Refusal, Seq,
-    State, Status, Time, public_id,
+    Asker, BrowseOrder, Options, Order, PickerKind, Place, PlaceNumber, QueueView, Refusal, Seq, State,
+    Status, Time, public_id,
 };
 
 use super::House;
@@ -18,6 +21,7 @@ use super::image::{Image, Seen};
 use super::see::read;
 use crate::functions::{Ahead, Find, LOOKS_MAX, List, Look, Shown, Single, View};
 use crate::places::together;
+pub(super) use walk::Walked;
 
 /// The statuses in dispatch order.
 const STAGES: [Status; 4] = [Status::Leased, Status::Ready, Status::Delayed, Status::Dead];
@@ -38,10 +42,8 @@ pub(super) struct Search<'f> {
 /// Messages that were found.
 #[derive(Default)]
 struct Found {
-    /// Those that the page is made of.
-    seen: BTreeMap<Seq, Seen>,
     /// Those that the filter takes.
-    matching: BTreeSet<Seq>,
+    seen: BTreeMap<Seq, Seen>,
     /// How many messages were looked at.
     looked: u64,
     /// Where the looks ended before the messages did, of those partitions the place that comes first in the order that is asked for.
@@ -62,7 +64,6 @@ impl Found {
     fn join(&mut self, other: Self) {
         // A message that moved meanwhile may be seen twice. The later is right.
         self.seen.extend(other.seen);
-        self.matching.extend(other.matching);
         self.looked += other.looked;
     }
 
@@ -98,7 +99,7 @@ impl House {
 }
 
 impl Search<'_> {
-    fn image(&self, messages: impl IntoIterator<Item = Seen>) -> Result<Image, Failure> {
+    pub(super) fn image(&self, messages: impl IntoIterator<Item = Seen>) -> Result<Image, Failure> {
         Image::new(self.options, &self.view, &self.hosted, messages)
     }
 
@@ -107,13 +108,9 @@ impl Search<'_> {
         Ok(self.hosted.ask_all(&View).await?.iter().any(|seen| !seen.left.is_empty()))
     }
 
-    /// What a page may show. In dispatch order it is looked for to the end, whatever [`Browse::looks`] say: no cursor of that order tells where each
-    /// partition was left.
+    /// What a page by sequence may show.
     pub(super) async fn page(&self, browse: &Browse) -> Result<Sought, Failure> {
-        let found = match browse.order {
-            BrowseOrder::Dispatch => self.in_dispatch_order(browse).await?,
-            BrowseOrder::Published | BrowseOrder::Newest => self.by_sequence(browse).await?,
-        };
+        let found = self.by_sequence(browse).await?;
         let image = self.image(found.seen.into_values())?;
         Ok(Sought { image, looked_at: found.looked, end: found.end })
     }
@@ -258,24 +255,13 @@ impl Search<'_> {
         Ok(Seen { message, content })
     }
 
-    /// The first messages of some lists of a partition that the filter takes, so many or all there are; `keeps_all`: with those before them that it does not take.
-    async fn first(
-        &self,
-        place: PlaceNumber,
-        lists: &[List],
-        needed: usize,
-        keeps_all: bool,
-    ) -> Result<Found, Failure> {
-        self.first_after(place, lists, needed, (false, None, None), keeps_all).await
-    }
-
+    /// The first messages of some lists of a partition that the filter takes, so many or all there are.
     async fn first_after(
         &self,
         place: PlaceNumber,
         lists: &[List],
         needed: usize,
         (newest, mut after, looks): (bool, Option<Seq>, Option<usize>),
-        keeps_all: bool,
     ) -> Result<Found, Failure> {
         // The first ones are enough, unless the filter leaves some out.
         let (mut found, mut most) = (Found::default(), needed);
@@ -284,11 +270,10 @@ impl Search<'_> {
             let (seen, next) = self.ask(place, &look).await?;
             let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
             found.looked += seen.len() as u64;
-            let is_kept = |one: &Seen| keeps_all || matching.contains(&one.message.seq);
-            found.seen.extend(seen.into_iter().filter(is_kept).map(|one| (one.message.seq, one)));
-            found.matching.extend(matching);
+            let is_taken = |one: &Seen| matching.contains(&one.message.seq);
+            found.seen.extend(seen.into_iter().filter(is_taken).map(|one| (one.message.seq, one)));
             (after, most) = (next, usize::MAX);
-            if next.is_none() || found.matching.len() >= needed {
+            if next.is_none() || found.seen.len() >= needed {
                 return Ok(found);
             }
             if looks.is_some_and(|looks| found.looked >= looks as u64) {
@@ -309,7 +294,7 @@ impl Search<'_> {
             browse.looks.filter(|_| browse.skip == 0).map(|looks| looks.div_ceil(self.places().len()));
         // One more tells that there is a next page; another may be that of the cursor.
         let needed = count(browse.skip).saturating_add(browse.limit).saturating_add(2);
-        let of = |place| self.first_after(place, &lists, needed, (newest, after, looks), false);
+        let of = |place| self.first_after(place, &lists, needed, (newest, after, looks));
         let (mut found, mut ends) = (Found::default(), Vec::new());
         for one in together(self.places().map(of)).await {
             let one = one?;
@@ -318,80 +303,6 @@ impl Search<'_> {
         }
         found.end_at(ends.into_iter(), newest);
         Ok(found)
-    }
-
-    async fn in_dispatch_order(&self, browse: &Browse) -> Result<Found, Failure> {
-        let passed = if let Some(PageCursor::Passed(passed)) = &browse.cursor { *passed } else { 0 };
-        let before = passed.saturating_add(browse.skip);
-        let needed = count(before).saturating_add(browse.limit).saturating_add(1);
-        let mut found = Found::default();
-        let wanted = STAGES.into_iter().filter(|stage| self.filter.status.is_none_or(|only| only == *stage));
-        for status in wanted {
-            if found.matching.len() >= needed {
-                break;
-            }
-            if status == Status::Ready {
-                self.ready(needed, &mut found).await?;
-            } else {
-                self.unordered(status, needed, &mut found).await?;
-            }
-        }
-        Ok(found)
-    }
-
-    /// The first of the messages that stand so, which no list has in their order.
-    async fn unordered(&self, status: Status, needed: usize, found: &mut Found) -> Result<(), Failure> {
-        let of = |place| async move {
-            let (mut after, mut first, mut looked) = (None, BTreeMap::new(), 0);
-            loop {
-                let look = self.look(vec![List::Standing(status)], false, after, usize::MAX);
-                let (seen, next) = self.ask(place, &look).await?;
-                looked += seen.len() as u64;
-                let matching = self.image(seen.iter().cloned())?.matching(self.filter)?;
-                let taken = seen.into_iter().filter(|one| matching.contains(&one.message.seq));
-                first.extend(taken.map(|one| (turn(&one.message), one)));
-                while first.len() > needed {
-                    first.pop_last();
-                }
-                after = next;
-                if next.is_none() {
-                    return Ok::<_, Failure>((first, looked));
-                }
-            }
-        };
-        for first in together(self.places().map(of)).await {
-            let (first, looked) = first?;
-            found.looked += looked;
-            for one in first.into_values() {
-                found.matching.insert(one.message.seq);
-                found.seen.insert(one.message.seq, one);
-            }
-        }
-        Ok(())
-    }
-
-    /// The first ready messages of each lane, as many as may be needed.
-    async fn ready(&self, needed: usize, found: &mut Found) -> Result<(), Failure> {
-        let is_strict = self.view.effective_settings().picker == PickerKind::Strict;
-        let seen = self.hosted.ask_all(&View).await?;
-        let has_ready = |lane: &BTreeMap<String, u64>| lane.get("ready").is_some_and(|ready| *ready > 0);
-        let levels: BTreeSet<i32> = (seen.iter())
-            .flat_map(|seen| seen.lanes.iter().filter(|(_, lane)| has_ready(lane)).map(|(level, _)| *level))
-            .filter(|level| self.own_lane.is_none_or(|own| own == *level))
-            .collect();
-        for level in levels.into_iter().rev() {
-            let rest = needed.saturating_sub(found.matching.len());
-            if is_strict && rest == 0 {
-                break;
-            }
-            // Other pickers may name any lane next, and pass what the filter does not take, too.
-            let (lists, needed) = ([List::Lane(level)], if is_strict { rest } else { needed });
-            let of = |place| self.first(place, &lists, needed, !is_strict);
-            for one in together(self.places().map(of)).await {
-                found.join(one?);
-            }
-        }
-        Ok(())
     }
 
     /// How many messages there are of the status and the priority that the filter names, if it names nothing else.
@@ -423,17 +334,6 @@ fn gauge(status: Status) -> &'static str {
         Status::Leased => "leased",
         Status::Dead => "dead",
     }
-}
-
-/// The order of a message among those that stand alike, as in dispatch order.
-fn turn(message: &Message) -> (u64, Seq) {
-    let order = match message.state {
-        State::Leased { lease, .. } => lease.0,
-        State::Delayed { due } => due.min(message.expires).0,
-        State::Dead => message.death().map_or(0, |death| death.at.0),
-        State::Ready => 0,
-    };
-    (order, message.seq)
 }
 
 fn count(number: u64) -> usize {

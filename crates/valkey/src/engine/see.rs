@@ -16,7 +16,7 @@ use super::House;
 use super::carry::fill_in_deaths;
 use super::hosted::Hosted;
 use super::image::{IMAGED, Image};
-use super::search::Sought;
+use super::search::{Search, Sought, Walked};
 use crate::functions::{Seen, Standing, Terms, View, Which};
 
 /// Gauges of a lane that count messages.
@@ -96,21 +96,13 @@ impl House {
     /// Messages that a filter takes.
     pub(super) async fn browse(&self, asker: Asker, queue: &str, browse: &Browse) -> Result<Page, Failure> {
         let search = self.search(asker, queue, &browse.filter).await?;
-        let Sought { image, looked_at, end } = search.page(browse).await?;
-        let Look { mut messages, next, .. } = image.find(browse)?;
-        let in_order = |cursor: Cursor| match browse.order {
-            BrowseOrder::Dispatch => PageCursor::Passed(cursor.0),
-            BrowseOrder::Published | BrowseOrder::Newest => PageCursor::After(Seq(cursor.0)),
+        let Found { image, messages, next, looked_at } = match browse.order {
+            BrowseOrder::Dispatch => in_dispatch_order(&search, browse).await?,
+            BrowseOrder::Published | BrowseOrder::Newest => by_sequence(&search, browse).await?,
         };
-        let mut next = next.map(in_order).or(end.map(PageCursor::After));
-        let fits = fitting(messages.iter().map(|(_, message)| u64::from(message.bytes)));
-        if fits < messages.len() {
-            messages.truncate(fits);
-            next = messages.last().map(|(cursor, _)| in_order(*cursor));
-        }
         let total = if browse.with_total { Some(search.total().await?) } else { None };
         let mut shown = Vec::with_capacity(messages.len());
-        for (_, mut message) in messages {
+        for mut message in messages {
             // What has gone meanwhile is not shown.
             if let Some(content) = self.content(&image, message.seq).await? {
                 fill_in_deaths(&mut message.deaths, &content);
@@ -216,6 +208,36 @@ impl House {
         let it = shown.into_iter().find(|shown| shown.stored.message.seq == seq);
         it.and_then(|shown| shown.content).map(|content| read(&content)).transpose()
     }
+}
+
+/// The messages of a page.
+struct Found {
+    image: Image,
+    messages: Vec<MessageView>,
+    next: Option<PageCursor>,
+    looked_at: u64,
+}
+
+async fn in_dispatch_order(search: &Search<'_>, browse: &Browse) -> Result<Found, Failure> {
+    let Walked { seen, next, looked_at } = search.walk(browse).await?;
+    let image = search.image(seen.iter().cloned())?;
+    let messages = seen.iter().filter_map(|one| image.broker.view_of(image.hosted.queue, &one.message));
+    let messages = messages.collect();
+    Ok(Found { image, messages, next, looked_at })
+}
+
+async fn by_sequence(search: &Search<'_>, browse: &Browse) -> Result<Found, Failure> {
+    let Sought { image, looked_at, end } = search.page(browse).await?;
+    let Look { mut messages, next, .. } = image.find(browse)?;
+    let after = |cursor: Cursor| PageCursor::After(Seq(cursor.0));
+    let mut next = next.map(after).or(end.map(PageCursor::After));
+    let fits = fitting(messages.iter().map(|(_, message)| u64::from(message.bytes)));
+    if fits < messages.len() {
+        messages.truncate(fits);
+        next = messages.last().map(|(cursor, _)| after(*cursor));
+    }
+    let messages = messages.into_iter().map(|(_, message)| message).collect();
+    Ok(Found { image, messages, next, looked_at })
 }
 
 /// What a place keeps of what a message says.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use overtake_engine::{Browse, BrowsedMessage, Content, Engine, Filter, NewMessage, Select, Target};
+use overtake_engine::{
+    Browse, BrowsedMessage, Content, Engine, Filter, LeaseRequest, LeasedMessage, NewMessage, PageCursor,
+    Select, Target,
+};
 use overtake_lane::{BrowseOrder, Order, PartitionMode, Partitions, PickerKind, Settings};
 use overtake_valkey::engine::ClusterEngine;
 use overtake_valkey::functions::LOOKS_MAX;
@@ -94,7 +97,13 @@ async fn a_page_under_a_picker_that_takes_turns_is_as_that_of_a_shallow_queue() 
     let page = of(Filter::default(), BrowseOrder::Dispatch, 14);
     let page = engine.browse("q", page).await.expect("a page");
     let numbers: Vec<usize> = page.messages.iter().map(number).collect();
-    assert_eq!(numbers, [3, 7, 11, 2, 1, 5, 0, 15, 19, 23, 6, 9, 13, 4]);
+    let turns = [3, 7, 11, 2, 1, 5, 0, 15, 19, 23, 6, 9, 13, 4];
+    assert_eq!(numbers, turns);
+    // A turn goes on on the next page, wherever a page ends.
+    for limit in [1, 2, 3, 5] {
+        let all = pages(&engine, of(Filter::default(), BrowseOrder::Dispatch, limit)).await;
+        assert_eq!((&all[..14], all.len()), (&turns[..], MESSAGES), "{limit}");
+    }
     engine.close().await;
 }
 
@@ -103,11 +112,7 @@ async fn a_page_reads_no_more_of_a_deep_queue_than_it_may_need() {
     let Some(program) = Program::all().into_iter().next() else { return };
     let world = World::one(program, &[]);
     let engine = deep(&world, in_places(1)).await;
-    let sent = async || {
-        let stats = world.text(0, "INFO stats").await;
-        let line = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
-        line.expect("it is counted").parse::<usize>().expect("a number")
-    };
+    let sent = async || sent(&world).await;
     for order in [BrowseOrder::Dispatch, BrowseOrder::Published, BrowseOrder::Newest] {
         let before = sent().await;
         let browse = Browse { with_total: true, ..of(Filter::default(), order, 5) };
@@ -125,6 +130,118 @@ async fn a_page_reads_no_more_of_a_deep_queue_than_it_may_need() {
     let bytes = sent().await - before;
     assert!(bytes < MESSAGES * 20, "{bytes} bytes for one of {MESSAGES} messages");
     engine.close().await;
+}
+
+/// What the server sent for something.
+async fn sent(world: &World) -> usize {
+    let stats = world.text(0, "INFO stats").await;
+    let line = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+    line.expect("it is counted").parse().expect("a number")
+}
+
+#[tokio::test]
+async fn a_page_in_dispatch_order_far_back_costs_as_much_as_the_first() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, in_places(count)).await;
+        let (mut cursor, mut numbers) = (None, Vec::new());
+        loop {
+            let before = sent(&world).await;
+            let page = Browse { cursor, ..of(Filter::default(), BrowseOrder::Dispatch, 5) };
+            let page = engine.browse("q", page).await.expect("a page");
+            let bytes = sent(&world).await - before;
+            assert!(bytes < MESSAGES * 20, "{bytes} bytes after {} messages", numbers.len());
+            numbers.extend(page.messages.iter().map(number));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let mut urgent: Vec<usize> = (0..MESSAGES).collect();
+        urgent.sort_by_key(|at| std::cmp::Reverse(at % LANES));
+        assert_eq!(numbers, urgent);
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_takes_nothing_ends_in_dispatch_order_after_its_looks_and_goes_on() {
+    const LOOKS: usize = 300;
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, in_places(count)).await;
+        let nothing = Filter { key: Some("none".to_owned()), ..Filter::default() };
+        let mut browse = Browse { looks: Some(LOOKS), ..of(nothing, BrowseOrder::Dispatch, 5) };
+        let mut looked_at = Vec::new();
+        loop {
+            let page = engine.browse("q", browse.clone()).await.expect("a page");
+            assert!(page.messages.is_empty());
+            looked_at.push(page.looked_at as usize);
+            browse.cursor = page.next;
+            if browse.cursor.is_none() {
+                break;
+            }
+        }
+        assert!(looked_at.iter().all(|looks| *looks <= LOOKS), "{looked_at:?}");
+        assert_eq!(looked_at.iter().sum::<usize>(), MESSAGES, "each once: {looked_at:?}");
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_that_counts_what_was_shown_goes_on_after_so_many() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let engine = deep(&world, in_places(1)).await;
+    let mut urgent: Vec<usize> = (0..MESSAGES).collect();
+    urgent.sort_by_key(|at| std::cmp::Reverse(at % LANES));
+    let cursor = Some(PageCursor::Passed(700));
+    let rest = Browse { cursor, looks: Some(100), ..of(Filter::default(), BrowseOrder::Dispatch, 400) };
+    assert_eq!(pages(&engine, rest).await, urgent[700..]);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn pages_of_one_status_after_another_follow_each_other_in_their_order() {
+    const COUNT: usize = 300;
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = processes(&world, 1).await.remove(0);
+        engine.declare_queue("q", in_places(count)).await.expect("declared");
+        // What comes later is due sooner.
+        let message = |at: usize| NewMessage {
+            to: Target::Queue("q".into()),
+            delay_ms: if at.is_multiple_of(3) { 10_000_000 - 1_000 * at as u64 } else { 0 },
+            content: Content { body: at.to_string().into(), ..Content::default() },
+            ..NewMessage::default()
+        };
+        for from in (0..COUNT).step_by(10) {
+            engine.publish((from..from + 10).map(message).collect()).await.expect("published");
+        }
+        let leased = engine.lease(LeaseRequest::new("q".into(), 50)).await.expect("leased");
+        let numbers = |leased: &LeasedMessage| {
+            String::from_utf8_lossy(&leased.content.body).parse::<usize>().expect("a number")
+        };
+        let mut expect: Vec<usize> = leased.iter().map(numbers).collect();
+        expect.extend(
+            (0..COUNT).filter(|at| !at.is_multiple_of(3) && !expect.contains(at)).collect::<Vec<_>>(),
+        );
+        expect.extend((0..COUNT).rev().filter(|at| at.is_multiple_of(3)));
+        for looks in [None, Some(1_000), Some(70), Some(7)] {
+            for limit in [7, 1_000] {
+                let all = Browse { looks, ..of(Filter::default(), BrowseOrder::Dispatch, limit) };
+                let seen = pages(&engine, all).await;
+                // Of several partitions leases are in no order.
+                let from = if count == 1 { 0 } else { leased.len() };
+                assert_eq!(seen[from..], expect[from..], "{looks:?} {limit}");
+                assert_eq!(seen.len(), COUNT, "{looks:?} {limit}");
+            }
+        }
+        engine.close().await;
+    }
 }
 
 #[tokio::test]
