@@ -194,11 +194,31 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// How many messages the filter takes. By status and by priority gauges tell.
-    pub(super) async fn total(&self) -> Result<u64, Failure> {
-        match self.standing().await? {
-            Some(count) => Ok(count),
-            None => Ok(self.seqs().await?.values().map(|seqs| seqs.len() as u64).sum()),
+    /// How many messages the filter takes; `None`: so many looks do not tell. By status and by priority gauges tell without a look.
+    pub(super) async fn total(&self, looks: Option<usize>) -> Result<Option<u64>, Failure> {
+        if let Some(count) = self.standing().await? {
+            return Ok(Some(count));
+        }
+        let looks = looks.map(|looks| looks.div_ceil(self.places().len()));
+        let of = |place| self.count_in(place, looks);
+        together(self.places().map(of)).await.into_iter().sum()
+    }
+
+    /// How many messages of a partition the filter takes; `None`: so many looks do not tell.
+    async fn count_in(&self, place: PlaceNumber, looks: Option<usize>) -> Result<Option<u64>, Failure> {
+        let (lists, mut after, mut counted, mut looked) = (self.lists(), None, 0, 0);
+        loop {
+            let look = self.look(lists.clone(), false, after, usize::MAX);
+            let (seen, next) = self.ask(place, &look).await?;
+            looked += seen.len();
+            counted += self.image(seen)?.matching(self.filter)?.len() as u64;
+            if next.is_none() {
+                return Ok(Some(counted));
+            }
+            if looks.is_some_and(|looks| looked >= looks) {
+                return Ok(None);
+            }
+            after = next;
         }
     }
 

@@ -100,7 +100,8 @@ impl House {
             BrowseOrder::Dispatch => in_dispatch_order(&search, browse).await?,
             BrowseOrder::Published | BrowseOrder::Newest => by_sequence(&search, browse).await?,
         };
-        let total = if browse.with_total { Some(search.total().await?) } else { None };
+        let looks = browse.looks.map(|looks| looks.saturating_sub(looked_at as usize));
+        let total = if browse.with_total { search.total(looks).await? } else { None };
         let mut shown = Vec::with_capacity(messages.len());
         for mut message in messages {
             // What has gone meanwhile is not shown.

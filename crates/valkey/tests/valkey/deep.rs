@@ -191,6 +191,30 @@ async fn a_filter_that_takes_nothing_ends_in_dispatch_order_after_its_looks_and_
 }
 
 #[tokio::test]
+async fn a_count_that_takes_more_looks_than_the_request_has_is_not_told() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for count in [1, 3] {
+        let world = World::one(program, &[]);
+        let engine = deep(&world, in_places(count)).await;
+        let keyed = Filter { key: Some("k".to_owned()), ..Filter::default() };
+        for (filter, looks, expect) in [
+            (keyed.clone(), Some(500), None),
+            (keyed.clone(), Some(10 * MESSAGES), Some(MESSAGES as u64 / 10)),
+            (keyed, None, Some(MESSAGES as u64 / 10)),
+            // Gauges tell.
+            (Filter::default(), Some(1), Some(MESSAGES as u64)),
+        ] {
+            for order in [BrowseOrder::Dispatch, BrowseOrder::Newest] {
+                let counted = Browse { looks, with_total: true, ..of(filter.clone(), order, 1) };
+                let page = engine.browse("q", counted).await.expect("a page");
+                assert_eq!(page.total, expect, "{looks:?} {order:?}");
+            }
+        }
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_cursor_that_counts_what_was_shown_goes_on_after_so_many() {
     let Some(program) = Program::all().into_iter().next() else { return };
     let world = World::one(program, &[]);
