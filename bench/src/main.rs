@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod amqp;
+mod calls;
 mod chart;
 mod client;
 mod codec;
@@ -75,7 +76,7 @@ impl Plan {
 /// Measures one layer.
 type Bench = fn(Plan) -> Report;
 
-const BENCHES: [(&str, &str, Bench); 20] = [
+const BENCHES: [(&str, &str, Bench); 21] = [
     ("lane", "the pure model, one core", |plan| Report::Rows(lane::run(plan))),
     ("merge", "places merged by their heads, ten levels, one core", |plan| Report::Rows(merge::run(plan))),
     ("routes", "each message against the whole table, one core", |plan| Report::Rows(routes::run(plan))),
@@ -126,6 +127,11 @@ const BENCHES: [(&str, &str, Bench); 20] = [
         |plan| Report::Rows(servers::run(plan)),
     ),
     (
+        "calls",
+        "operations on a deep queue on one primary of Redis, appendfsync everysec, 256-byte bodies, ten levels: how long a call is, and a publish to another queue meanwhile",
+        |plan| Report::Grid(calls::run(plan)),
+    ),
+    (
         "places",
         "one queue in 1,000 places on one Redis, appendfsync everysec, published through one broker and leased through another, ten levels",
         |plan| Report::Grid(places::run(plan)),
@@ -137,7 +143,7 @@ const BENCHES: [(&str, &str, Bench); 20] = [
 ];
 
 /// These take minutes and gigabytes: only by name.
-const ONLY_BY_NAME: [&str; 7] = ["forward", "deep", "client", "servers", "places", "outbox", "amqp"];
+const ONLY_BY_NAME: [&str; 8] = ["forward", "deep", "client", "servers", "calls", "places", "outbox", "amqp"];
 
 fn main() -> ExitCode {
     if let [_, word, order] = &std::env::args().collect::<Vec<_>>()[..]

@@ -13,7 +13,7 @@ const WITH_REFERENCES: [&str; 3] = ["codec", "deep", "client"];
 const WITH_BROKER: [&str; 4] = ["amqp", "client", "outbox", "places"];
 
 /// The benchmarks and their options. The program reads them itself, but building it takes minutes.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "lane",
     "merge",
     "routes",
@@ -31,6 +31,7 @@ const NAMES: [&str; 20] = [
     "deep",
     "client",
     "servers",
+    "calls",
     "places",
     "outbox",
     "amqp",
