@@ -14,6 +14,7 @@ mod flags;
 mod gauges;
 mod holder;
 mod login;
+mod look_bar;
 mod moving;
 mod out;
 mod redis;

@@ -1,7 +1,6 @@
 //! `overtake peek`
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::queue::text;
@@ -10,6 +9,7 @@ use crate::address::{path, query};
 use crate::body;
 use crate::failure::{Exit, Failure};
 use crate::holder;
+use crate::look_bar::LookBar;
 use crate::selection::FilterArgs;
 use crate::signals::Ending;
 use crate::table::{Side, Table, count, number, one_line};
@@ -101,7 +101,7 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Found, Failure> {
         Order::Newest => "newest",
     };
     let (mut found, mut cursor) = (Found::default(), None::<String>);
-    let (mut ending, bar) = (Ending::listen()?, Bar::new(session));
+    let (mut ending, bar) = (Ending::listen()?, LookBar::new(session));
     loop {
         let left = args.limit - found.messages.len() as u64;
         let mut pairs = args.filter.query()?;
@@ -121,7 +121,7 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Found, Failure> {
         if cursor.is_none() || found.messages.len() as u64 >= args.limit {
             return Ok(found);
         }
-        bar.show(&found);
+        bar.show(found.looked_at, found.in_queue, found.messages.len() as u64);
     }
 }
 
@@ -141,33 +141,6 @@ impl Found {
         let found = count(self.messages.len() as u64, "message");
         let come = format!("{} of {} looked at", number(self.looked_at), number(self.in_queue));
         Failure::new(Exit::Error, format!("stopped: {come}, {found} found"))
-    }
-}
-
-/// How far a look is, where a terminal shows it.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new(session: &Session) -> Self {
-        if session.out.is_quiet() || session.out.is_json() {
-            return Self(ProgressBar::hidden());
-        }
-        let template = "{bar:12} looked at {human_pos} of {human_len} messages, {msg} found; Ctrl-C stops";
-        let style = ProgressStyle::with_template(template);
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
-    }
-
-    fn show(&self, found: &Found) {
-        self.0.set_length(found.in_queue);
-        self.0.set_message(number(found.messages.len() as u64));
-        self.0.set_position(found.looked_at);
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
     }
 }
 

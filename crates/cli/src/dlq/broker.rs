@@ -14,6 +14,7 @@ use crate::commands::dlq::{LaneName, Of};
 use crate::commands::job;
 use crate::commands::queue::text;
 use crate::failure::{Exit, Failure};
+use crate::look_bar::LookBar;
 
 /// Messages of one page.
 const PAGE: u64 = 500;
@@ -22,6 +23,8 @@ const PAGE: u64 = 500;
 pub(crate) struct Broker<'a> {
     pub(crate) of: &'a Of,
     pub(crate) client: &'a Client,
+    /// How far a look at the dead letters of a group is.
+    pub(crate) bar: LookBar,
 }
 
 /// A group, with what its lanes are called.
@@ -160,7 +163,7 @@ impl Broker<'_> {
 
     /// Dead letters of a queue that are in the lane that is meant, the newest first.
     async fn dead(&self, queue: &str, limit: u64, bodies: &str) -> Result<Vec<Value>, Failure> {
-        let (mut all, mut cursor) = (Vec::new(), None::<String>);
+        let (mut all, mut cursor, mut looked_at) = (Vec::new(), None::<String>, 0);
         loop {
             let said = [("status", "dead"), ("order", "newest"), ("body", bodies)];
             let mut pairs: Vec<_> =
@@ -176,6 +179,9 @@ impl Broker<'_> {
                 all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
                 return Ok(all);
             }
+            looked_at += page["looked_at"].as_u64().unwrap_or(0);
+            let in_queue = page["in_queue"].as_u64().unwrap_or(0).max(looked_at);
+            self.bar.show(looked_at, in_queue, all.len() as u64);
         }
     }
 
