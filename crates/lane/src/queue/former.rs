@@ -31,7 +31,9 @@ impl Queue {
             run.is_mixed = true;
             self.has_untold_lanes = true;
         }
-        self.picker.ranks_changed(None);
+        if !same {
+            self.picker.ranks_changed(None);
+        }
         self.lanes.replace(&self.settings, same);
         if self.is_remote() || self.is_empty() {
             self.move_all();

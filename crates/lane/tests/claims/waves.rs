@@ -2,9 +2,9 @@
 
 use overtake_lane::{
     Address, ApplyTo, Asker, Broker, Command, Consume, ConsumerId, DeadLetterTo, Definition, Effect, Fact,
-    Given, LaneChoice, LaneSettings, LeaseTerm, Options, Order, Outcome, Overflow, Pattern, Place, Policy,
-    PolicyKind, Publish, Pull, QueueView, Reply, Scheme, SessionId, Settings, Step, Time, VhostId, Which,
-    WindowId,
+    Given, LaneChoice, LaneSettings, LeaseTerm, Options, Order, Outcome, Overflow, Pattern, PickerKind,
+    Place, Policy, PolicyKind, Publish, Pull, QueueView, Reply, Scheme, SessionId, Settings, Step, Time,
+    VhostId, Which, WindowId,
 };
 
 use crate::story::START;
@@ -435,4 +435,19 @@ fn keys_take_turns_when_all_have_moved() {
     assert!(waves.moving() > 0);
     waves.move_on();
     assert_eq!(waves.pull(2, 10).len(), 3, "one more of a key of which one is out, and two of the other");
+}
+
+#[test]
+fn a_lane_keeps_its_turn_where_keys_count_for_the_first_time() {
+    let weights = [("9".to_owned(), 2), ("6".to_owned(), 1)];
+    let weighted =
+        || Settings { picker: PickerKind::Weighted(weights.clone().into()), ..Settings::default() };
+    let mut waves = Waves::with(&[("q", weighted())]);
+    for priority in [9, 9, 9, 9, 6, 6] {
+        waves.apply(START, Command::Publish(publish(priority)));
+    }
+    assert_eq!(waves.pull(1, 1), [9]);
+    waves.declare(Settings { group_limit: 100, ..weighted() });
+    waves.move_on();
+    assert_eq!(waves.pull(2, 10), [9, 6, 9, 9, 6]);
 }
