@@ -1,35 +1,49 @@
-//! Looks at a deep queue: how long publishes to another queue take meanwhile, beside publishes while nobody looks.
+//! Looks at a deep queue: how long publishes to another queue take meanwhile, and how many messages go through it, beside the same while nobody looks.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use overtake_engine::{
-    Browse, Content, DeleteOnly, Engine, Filter, LocalEngine, NewMessage, Pending, Select, Target,
+    Browse, Content, DeleteOnly, Engine, Filter, LeaseRequest, LocalEngine, NewMessage, Pending, Select,
+    Target,
 };
-use overtake_lane::{BrowseOrder, Given, Settings};
+use overtake_lane::{BrowseOrder, Given, Outcome, Scheme, Settings};
 
 use crate::Plan;
 use crate::report::Row;
 use crate::spread::Spread;
 
 const DEEP: &str = "deep";
-/// Messages that wait in it.
-const MESSAGES: usize = 3_000_000;
-const BODY_LEN: usize = 100;
+const BUSY: &str = "busy";
+const LANES: u16 = 64;
+/// Bytes of a body, and how many messages of these wait in the deep queue.
+const BODIES: [(usize, usize); 2] = [(100, 3_000_000), (1_024, 1_000_000)];
+/// How many of each wait there when there is time.
+const MESSAGES_LONG: usize = 10_000_000;
+/// Messages that go through the other queue, and as many of them at once.
+const TRAFFIC: usize = 100_000;
+const TRAFFIC_AT_ONCE: usize = 100;
 /// Publishes while nobody looks.
 const QUIET: usize = 2_000;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let messages = if plan.quick { MESSAGES / 10 } else { plan.times(MESSAGES) };
-    runtime.block_on(measure(plan, messages))
+    let measure_one = |(body_len, messages): (usize, usize)| {
+        let messages = if plan.long { MESSAGES_LONG } else { messages };
+        let messages = if plan.quick { messages / 10 } else { messages };
+        let rows = runtime.block_on(measure(plan, messages, body_len));
+        rows.into_iter().map(move |row| Row { what: format!("{body_len} bytes: {}", row.what), ..row })
+    };
+    BODIES.into_iter().flat_map(measure_one).collect()
 }
 
-fn message(queue: &str, priority: usize, key: Option<String>) -> NewMessage {
+fn message(queue: &str, priority: usize, key: Option<String>, body_len: usize) -> NewMessage {
     NewMessage {
         to: Target::Queue(queue.into()),
         priority: (priority as i64).into(),
         key,
-        content: Content { body: vec![b'x'; BODY_LEN].into(), ..Content::default() },
+        content: Content { body: vec![b'x'; body_len].into(), ..Content::default() },
         ..NewMessage::default()
     }
 }
@@ -80,13 +94,14 @@ fn looks() -> Vec<(&'static str, Browse)> {
 /// Publishes a message to the other queue, and notes how long that took.
 async fn publish(engine: &LocalEngine, spread: &mut Spread) {
     let start = Instant::now();
-    engine.publish(vec![message("other", 9, None)]).await.map(drop).expect("there is room");
+    engine.publish(vec![message("other", 9, None, 100)]).await.map(drop).expect("there is room");
     spread.saw(start.elapsed().as_nanos() as u64);
 }
 
-async fn fill(engine: &LocalEngine, messages: usize) {
+async fn fill(engine: &LocalEngine, messages: usize, body_len: usize) {
     for batch in 0..messages / 1_000 {
-        let batch = (0..1_000).map(|at| message(DEEP, at % 10, Some(format!("k{batch}"))));
+        let message = |at| message(DEEP, at % usize::from(LANES), Some(format!("k{batch}")), body_len);
+        let batch = (0..1_000).map(message);
         engine.publish(batch.collect()).await.map(drop).expect("there is room");
     }
 }
@@ -118,13 +133,59 @@ async fn beside_until_cleared(
     (took, start.elapsed(), meanwhile)
 }
 
-async fn measure(plan: Plan, messages: usize) -> Vec<Row> {
+/// How long it took to publish the traffic, and to lease and acknowledge it.
+async fn go_through(engine: &LocalEngine) -> (Duration, Duration) {
+    let start = Instant::now();
+    for _ in 0..TRAFFIC / TRAFFIC_AT_ONCE {
+        let batch = (0..TRAFFIC_AT_ONCE).map(|at| message(BUSY, at % 10, None, 100)).collect();
+        engine.publish(batch).await.map(drop).expect("there is room");
+    }
+    let (published, start) = (start.elapsed(), Instant::now());
+    for _ in 0..TRAFFIC / TRAFFIC_AT_ONCE {
+        let lease = LeaseRequest::new(BUSY.into(), TRAFFIC_AT_ONCE as u32);
+        let leased = engine.lease(lease).await.expect("a lease");
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        engine.settle(receipts, Outcome::Ack).await.map(drop).expect("an acknowledgement");
+    }
+    (published, start.elapsed())
+}
+
+/// How much goes through another queue while somebody always looks at the deep one, beside how much does while nobody looks.
+async fn traffic(engine: &Arc<LocalEngine>) -> Vec<Row> {
+    let quiet = go_through(engine).await;
+    let (what, browse) = looks().swap_remove(0);
+    let (is_over, looking) = (Arc::new(AtomicBool::new(false)), Arc::clone(engine));
+    let over = Arc::clone(&is_over);
+    let look = tokio::spawn(async move {
+        while !over.load(Ordering::Relaxed) {
+            looking.browse(DEEP, browse.clone()).await.map(drop).expect("it is answered");
+        }
+    });
+    tokio::task::yield_now().await;
+    let busy = go_through(engine).await;
+    is_over.store(true, Ordering::Relaxed);
+    look.await.expect("no panic");
+    let rows = [("published to", quiet.0, busy.0), ("leased and acknowledged of", quiet.1, busy.1)];
+    let rows = rows.into_iter().flat_map(|(done, quiet, busy)| {
+        let ratio = quiet.as_secs_f64() / busy.as_secs_f64();
+        [
+            Row::new(format!("{done} another queue, nobody looks"), "messages", TRAFFIC, quiet).reference(),
+            Row::new(format!("{done} another queue, a look {what} goes on"), "messages", TRAFFIC, busy)
+                .beside(ratio),
+        ]
+    });
+    rows.collect()
+}
+
+async fn measure(plan: Plan, messages: usize, body_len: usize) -> Vec<Row> {
     let dir = tempfile::tempdir().expect("a directory for the store");
-    let engine = LocalEngine::open(dir.path()).expect("a new store");
-    for queue in [DEEP, "other"] {
+    let engine = Arc::new(LocalEngine::open(dir.path()).expect("a new store"));
+    let deep = Settings { scheme: Scheme::Max((LANES - 1) as u8), ..Settings::default() };
+    engine.declare_queue(DEEP, deep).await.expect("a new queue");
+    for queue in ["other", BUSY] {
         engine.declare_queue(queue, Settings::default()).await.expect("a new queue");
     }
-    fill(&engine, messages).await;
+    fill(&engine, messages, body_len).await;
     let mut quiet = Spread::default();
     for _ in 0..QUIET {
         publish(&engine, &mut quiet).await;
@@ -147,6 +208,9 @@ async fn measure(plan: Plan, messages: usize) -> Vec<Row> {
             longest(what, busy_most).beside(ratio(quiet_most, busy_most)),
         ]
     };
+    if plan.wants("traffic") {
+        rows.extend(traffic(&engine).await);
+    }
     for (what, browse) in looks().into_iter().filter(|(what, _)| plan.wants(what)) {
         let look = engine.browse(DEEP, browse);
         let (took, meanwhile) = beside(&engine, async move {
@@ -174,7 +238,7 @@ async fn measure(plan: Plan, messages: usize) -> Vec<Row> {
     for (what, change, expected) in changes(messages as u64).into_iter().filter(|(what, ..)| plan.wants(what))
     {
         if engine.queue(DEEP).await.expect("it is there").lanes.iter().all(|lane| lane.ready == 0) {
-            fill(&engine, messages).await;
+            fill(&engine, messages, body_len).await;
         }
         let change = change(&engine);
         let work = async move {

@@ -13,16 +13,17 @@ use crate::run::{Run, RunId, RunView, SpillBounds};
 
 impl Broker {
     /// Chooses messages to write to a segment: the oldest of the least urgent lane, but for those that it keeps, of the queue that has
-    /// most in memory. They stay where they are until [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
+    /// most in memory; what is over, or soon will be, stays. They stay where they are until [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
     pub fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<(QueueId, Vec<Message>)> {
         // Nearly always the deepest one has something to write: there may be thousands of others, and this is asked for each run.
+        let now = self.now;
         let deepest = self.queues.values_mut().max_by_key(|queue| queue.ready_here())?;
-        if let Some(messages) = deepest.plan_spill(run, bounds) {
+        if let Some(messages) = deepest.plan_spill(now, run, bounds) {
             return Some((deepest.id, messages));
         }
         let mut queues: Vec<&mut Box<Queue>> = self.queues.values_mut().collect();
         queues.sort_by_cached_key(|queue| Reverse(queue.ready_here()));
-        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(run, bounds)?)))
+        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(now, run, bounds)?)))
     }
 
     /// The segment of a plan is durable. What nothing has happened to meanwhile leaves memory; a fact says so.

@@ -455,7 +455,11 @@ impl Queue {
         notes: &mut WorkNotes,
         step: &mut Step,
     ) -> Vec<(Seq, End)> {
+        // What is brought into memory from runs must not come faster than it ends there.
+        let left = step.room.div_ceil(2);
+        step.room -= left;
         self.wake_runs(now, step);
+        step.room += left;
         self.fill(now);
         let mut rung = self.alarms.ring(&mut self.entries, now, &mut step.room);
         rung.sort_unstable_by_key(|slot| (self.entries[*slot].alarm(), self.entries[*slot].message.seq));
@@ -483,6 +487,7 @@ impl Queue {
             };
             dying.extend(death.map(|end| (seq, end)));
         }
+        self.wake_runs(now, step);
         self.move_former(&mut step.room, fetches);
         self.trim(step);
         dying

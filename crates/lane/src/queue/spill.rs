@@ -7,6 +7,7 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::Queue;
+use super::waking::LOOKS_APART_MS;
 use crate::command::{Effect, Step};
 use crate::entries::{List, Slot};
 use crate::fact::Fact;
@@ -22,6 +23,24 @@ const WORTH_IT: usize = 2;
 /// The first message of a lane that may be written is looked for among so many of its queue, then in the list of the lane.
 const PLAN_LOOKS: usize = 4 << 10;
 
+/// What is over so soon, ms, stays in memory: it would be brought back at once. With debug assertions less, as messages of tests do not live long.
+const OVER_SOON_MS: u64 = if cfg!(debug_assertions) { 10 } else { LOOKS_APART_MS };
+
+/// Messages that are not written to a segment yet.
+struct HeldBack {
+    /// Those of these sequences, the first and the last of each range.
+    untold: Vec<(Seq, Seq)>,
+    /// Those that are over by then.
+    until: Time,
+}
+
+impl HeldBack {
+    fn holds(&self, message: &Message) -> bool {
+        let before = &self.untold[..self.untold.partition_point(|(first, _)| *first <= message.seq)];
+        message.expires <= self.until || before.last().is_some_and(|(_, last)| *last >= message.seq)
+    }
+}
+
 impl Queue {
     // ---- out of memory ----
 
@@ -33,7 +52,7 @@ impl Queue {
     /// Chooses messages for a run: the oldest of the least urgent lane that has enough of them for a run that is worth
     /// it, else of the one that has most; but for those that it keeps. They stay where they are until [`Queue::spilled`]. Those are chosen first that
     /// come after all runs of their lane; what was put back, moved or fetched lies among them, so it is chosen only where there is much of it.
-    pub(crate) fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<Vec<Message>> {
+    pub(crate) fn plan_spill(&mut self, now: Time, run: RunId, bounds: SpillBounds) -> Option<Vec<Message>> {
         if self.settings.last_value.is_some() || self.groups.is_some() {
             return None;
         }
@@ -47,9 +66,9 @@ impl Queue {
             is_worth_it(slots.len(), bytes)
         };
         let mut best: Vec<Slot> = Vec::new();
-        let untold = self.untold();
+        let held_back = HeldBack { untold: self.untold(), until: now.after(OVER_SOON_MS) };
         for rank in (0..self.lanes.current()).rev() {
-            let slots = self.spillable(rank, bounds, &untold);
+            let slots = self.spillable(rank, bounds, &held_back);
             if slots.len() > best.len() {
                 best = slots;
             }
@@ -60,7 +79,7 @@ impl Queue {
             let here = (lane.ready - lane.spilled).saturating_sub(bounds.keep as u64);
             let bytes = lane.ready_bytes / lane.ready.max(1) * here;
             if is_worth_it(here as usize, bytes) {
-                let all = self.within(bounds, bounds.keep, &untold, lane.iter(&self.entries));
+                let all = self.within(bounds, bounds.keep, &held_back, lane.iter(&self.entries));
                 if are_worth_it(&all) {
                     best = all;
                     break;
@@ -79,11 +98,11 @@ impl Queue {
     }
 
     /// The oldest fresh messages of a lane that may go into a run, and come after all its runs.
-    fn spillable(&self, rank: usize, bounds: SpillBounds, untold: &[(Seq, Seq)]) -> Vec<Slot> {
+    fn spillable(&self, rank: usize, bounds: SpillBounds, held_back: &HeldBack) -> Vec<Slot> {
         let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
         // Where older ones are in runs, the first in memory are not leased next.
         let keep = if lane.runs.is_empty() { bounds.keep } else { 0 };
-        self.within(bounds, keep, untold, List::from(&self.entries, self.first_spillable(index)))
+        self.within(bounds, keep, held_back, List::from(&self.entries, self.first_spillable(index)))
     }
 
     /// The first and the last sequence that runs of which something was taken ever had, those that overlap together, in order. What was fetched from
@@ -108,14 +127,9 @@ impl Queue {
         &self,
         bounds: SpillBounds,
         keep: usize,
-        untold: &[(Seq, Seq)],
+        held_back: &HeldBack,
         slots: impl Iterator<Item = Slot>,
     ) -> Vec<Slot> {
-        let is_told = |slot: &Slot| {
-            let seq = self.entries[*slot].message.seq;
-            let before = &untold[..untold.partition_point(|(first, _)| *first <= seq)];
-            before.last().is_none_or(|(_, last)| *last < seq)
-        };
         let bytes_of = |slot: &Slot| u64::from(self.entries[*slot].message.bytes);
         let mut kept_bytes = 0;
         let is_kept = |(at, slot): &(usize, Slot)| {
@@ -123,7 +137,10 @@ impl Queue {
             *at < keep && kept_bytes <= bounds.keep_bytes
         };
         let slots = slots.enumerate().skip_while(is_kept).map(|(_, slot)| slot);
-        let slots = slots.filter(|slot| !self.entries[*slot].spilling && is_told(slot));
+        let slots = slots.filter(|slot| {
+            let entry = &self.entries[*slot];
+            !entry.spilling && !held_back.holds(&entry.message)
+        });
         let mut bytes = 0;
         let slots = slots.take(bounds.most).take_while(|slot| {
             let fits = bytes < bounds.most_bytes;

@@ -13,7 +13,7 @@ use crate::run::{Reader, RunId};
 const LOOKS: u64 = 64;
 /// And not again before so long, ms: what expires until then is brought in together. Most runs are of messages that live equally long, and
 /// are over within that.
-const LOOKS_APART_MS: u64 = 2_000;
+pub(super) const LOOKS_APART_MS: u64 = 2_000;
 
 /// A run that is being looked through, a few messages a step.
 #[derive(Clone, Copy, Debug)]

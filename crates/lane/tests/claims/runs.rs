@@ -708,13 +708,13 @@ fn what_is_held_of_a_run_stays_when_what_is_in_quarantine_is_purged() {
 fn an_id_is_pending_in_a_run_though_an_older_message_of_it_is_over_and_still_there() {
     let options = Options { step_max: 1, ..Options::default() };
     let mut stage = Stage::with(options, fifo());
-    let over = || Publish { ttl_ms: Some(10), ..plain(0) };
+    let over = || Publish { ttl_ms: Some(20), ..plain(0) };
     let named = |publish| Publish { id: Some("x".into()), ..publish };
     for publish in [over(), over(), over(), over(), named(over())] {
         stage.ask(Command::Publish(publish));
     }
     stage.spill(1, 5);
-    stage.broker.tick(Time(NOW.0 + 10), &mut Step::default());
+    stage.broker.tick(Time(NOW.0 + 20), &mut Step::default());
     assert!(stage.broker.is_late());
     let again = |stage: &mut Stage| {
         let reply = stage.broker.apply(NOW, Command::Publish(named(plain(0))), &mut Step::default());
