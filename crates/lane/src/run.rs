@@ -259,6 +259,11 @@ impl Run {
         self.quarantine = None;
     }
 
+    /// Whether all messages that it ever had wait in it: then a fact that ends all of it ends none that was taken from it without a fact and may be held, or be in memory.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.waiting() == u64::from(self.count)
+    }
+
     /// Messages in quarantine.
     pub(crate) fn quarantined(&self) -> u64 {
         self.quarantine.as_ref().map_or(0, |quarantine| quarantine.ordinals.len() as u64)

@@ -170,8 +170,9 @@ impl Queue {
         let others = head.into_iter().chain(runs.next().map(|(first, _)| *first));
         let is_oldest = others.min().is_none_or(|other| other > run.last);
         let is_dropped = !self.leaves_evicted();
+        let is_untouched = run.is_untouched();
         let is_over_without = self.is_over(self.waiting - run.waiting(), self.waiting_bytes - run.bytes);
-        if !(is_oldest && is_dropped && is_over_without) {
+        if !(is_oldest && is_untouched && is_dropped && is_over_without) {
             return false;
         }
         self.settle_run(id, Settled::Evicted, step);

@@ -180,6 +180,34 @@ fn a_run_of_which_all_is_over_is_dropped_as_a_whole() {
     assert_eq!(expired(keeps, &all), (3, 0, 3), "they are dead letters");
 }
 
+/// What is leased to a consumer that is pushed to leaves no fact.
+#[test]
+fn what_is_held_of_a_run_stays_when_the_rest_of_it_expires_or_is_evicted() {
+    for ttl_ms in [Some(1_000), None] {
+        let drops = Settings { dead_letter: DeadLetterTo::Drop, ..fifo() };
+        let mut stage = Stage::new(drops.clone());
+        stage.publish(&[4]);
+        for _ in 1..500 {
+            stage.ask(Command::Publish(Publish { ttl_ms, ..plain(4) }));
+        }
+        stage.spill_within(1, usize::MAX, u64::MAX);
+        let consume = Consume { window: Some(1), ..Consume::new(ConsumerId(1), "q".into()) };
+        stage.ask(Command::Consume(consume));
+        assert!(!runs(&stage.broker).is_empty(), "a part of the run waits");
+        if ttl_ms.is_none() {
+            stage.ask(Command::declare("q".into(), Box::new(Settings { max_length: 1, ..drops })));
+            stage.publish(&[4, 4]);
+            assert!(runs(&stage.broker).is_empty(), "all but one are evicted");
+        }
+        let mut step = Step::default();
+        stage.broker.tick(NOW.after(2_000), &mut step);
+        stage.facts.append(&mut step.facts);
+        let (again, _) = stage.folded(|_| true);
+        assert!(seqs(&stage.broker).contains(&1), "it is held");
+        assert!(seqs(&again).contains(&1), "{:?} of {:?}", seqs(&again), stage.facts);
+    }
+}
+
 #[test]
 fn what_is_in_quarantine_waits_for_a_recovery_that_can_read_it() {
     for removed in [&[][..], &[1], &[4, 5], &[1, 2, 3, 4, 5, 6, 7, 8]] {
