@@ -49,8 +49,10 @@ pub async fn the_order_changes_while_messages_wait<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|s| s.order = Order::Fifo)).await;
     story.publish("a:1 b:9 c:1 d:9").await;
     story.declare("q", Settings::default()).await;
+    story.until_moved().await;
     assert_eq!(story.left().await, "b d a c");
     story.declare("q", settings(|s| s.order = Order::Fifo)).await;
+    story.until_moved().await;
     assert_eq!(story.drain().await, "a b c d");
 }
 

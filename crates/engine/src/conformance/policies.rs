@@ -233,9 +233,7 @@ pub async fn the_greatest_priority_goes_up_and_down<F: Fixture>(fixture: F) {
 
 /// What is left when no message waits any more to move to another lane.
 async fn moved(story: &Story<impl Fixture>) -> String {
-    while story.view().await.lanes.iter().any(|lane| lane.moving > 0) {
-        tokio::task::yield_now().await;
-    }
+    story.until_moved().await;
     story.left().await
 }
 

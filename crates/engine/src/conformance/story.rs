@@ -77,6 +77,13 @@ impl<F: Fixture> Story<F> {
         self.engine().declare_queue(queue, settings).await.expect("the queue is declared");
     }
 
+    /// Waits until all messages of `q` are in lanes of now.
+    pub async fn until_moved(&self) {
+        while self.view().await.lanes.iter().any(|lane| lane.moving > 0) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Makes an exchange and binds queues to it: `q key`, `q`.
     pub async fn exchange(&self, exchange: &str, kind: ExchangeKind, bindings: &[&str]) {
         self.exchange_as(exchange, ExchangeSettings::new(kind), bindings).await;
