@@ -126,7 +126,10 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             |message: &Message| message.id().is_some_and(|id| is_blurred || recorded.contains(id));
         let gone = seen.messages.iter().filter(|message| after.find(message.seq).is_none());
         for message in gone.filter(|message| !is_recorded_again(message)) {
-            let is_free = message.state == State::Ready && !book.holds.contains_key(&(*queue, message.seq));
+            // A lease that ends puts its message back, and a queue that has too many may evict it in the same step.
+            let is_back = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now);
+            let is_held = book.holds.contains_key(&(*queue, message.seq));
+            let is_free = is_back || (message.state == State::Ready && !is_held);
             if let Some(settings) = ruled.get(queue)
                 && is_free
                 && settings.overflow == Overflow::Evict
