@@ -244,6 +244,8 @@ impl Broker {
             self.resuming.begin();
             step.room = self.room();
             self.resume_some(step);
+            // The next steps of time go on with the others.
+            self.is_late |= self.resuming.is_open();
         }
     }
 
