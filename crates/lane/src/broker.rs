@@ -350,6 +350,7 @@ impl Broker {
     }
 
     fn dispatch_one(&mut self, id: QueueId, step: &mut Step) {
+        self.rule_late(id, step);
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let before = step.effects.len();
         let mut gone = queue.roster.take_done();

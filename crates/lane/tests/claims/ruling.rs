@@ -280,11 +280,13 @@ fn a_broker_that_stops_meanwhile_is_found_with_every_queue_ruled() {
     facts.append(&mut many.step.facts);
     many.set("p", "", r#"{"max-priority":9,"max-length":2}"#);
     facts.append(&mut many.step.facts);
-    // It is not its turn, and its consumer goes.
+    // It is not its turn, but its consumer goes, so what it held is there for others.
     many.apply(Command::Cancel { consumer: ConsumerId(1) });
     facts.append(&mut many.step.facts);
     let queue = many.broker.id_of(VhostId::DEFAULT, "q0999").expect("it is there");
-    assert!(!many.broker.is_ruled(queue));
+    assert!(many.broker.is_ruled(queue), "before anything is given");
+    let another = many.broker.id_of(VhostId::DEFAULT, "q0998").expect("it is there");
+    assert!(!many.broker.is_ruled(another), "the broker stops before all are");
     let mut found = Broker::new(Options { step_max: MOST, ..Options::default() });
     for fact in facts {
         found.fold(fact, &mut Step::default()).expect("it is founded");
