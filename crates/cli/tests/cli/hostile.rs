@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::support::http::{GUEST, ask};
-use crate::support::{Broker, run};
+use crate::support::{Broker, PATIENCE, run};
 
 /// Messages of the store that is damaged, and the length of each body.
 const MESSAGES: usize = 6_000;
@@ -81,17 +82,29 @@ fn in_segments(data: &Path) {
         ask(&broker.url, "POST", "/v1/queues/q/messages", &json!({ "messages": batch })).expect(201);
     }
     ask(&broker.url, "POST", "/v1/queues/other/messages", &json!({ "body": "other" })).expect(201);
+    // On a slow disk the first is still being written.
+    let start = Instant::now();
+    while whole_segments(data).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "no message left memory");
+        ask(&broker.url, "GET", "/v1/queues/q", &Value::Null).expect(200);
+    }
     broker.stop();
+}
+
+/// The segments that are written to their end.
+fn whole_segments(data: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(data).expect("a store").map(|entry| entry.expect("a file").path());
+    let is_whole = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.strip_prefix("segment-").is_some_and(|number| !number.starts_with("new-"))
+    };
+    files.filter(is_whole).collect()
 }
 
 /// Flips a bit in the middle of the largest segment.
 fn flip_a_bit(data: &Path) {
-    let files = fs::read_dir(data).expect("a store").map(|entry| entry.expect("a file").path());
-    let is_segment = |path: &std::path::PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("segment-"))
-    };
-    let len = |path: &std::path::PathBuf| fs::metadata(path).expect("a file").len();
-    let segment = files.filter(is_segment).max_by_key(len).expect("messages wait in segments");
+    let len = |path: &PathBuf| fs::metadata(path).expect("a file").len();
+    let segment = whole_segments(data).into_iter().max_by_key(len).expect("messages wait in segments");
     let mut content = fs::read(&segment).expect("readable");
     let middle = content.len() / 2;
     content[middle] ^= 1;
