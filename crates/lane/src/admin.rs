@@ -22,10 +22,10 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = self.named(name, step)?;
-        let queue = self.queue_mut(id);
+        let queue = self.queue_ref(id);
         let priority = queue.map_priority(given)?;
         queue.lanes.check(priority)?;
-        queue.bring_chosen(which);
+        let queue = self.bring_chosen(id, which);
         let slots = queue.chosen(which, |queue, slot| queue.check_waiting(slot))?;
         for slot in &slots {
             queue.reprioritise(*slot, priority, given, step);
@@ -36,8 +36,7 @@ impl Broker {
 
     pub(crate) fn remove(&mut self, name: &str, which: &Which, step: &mut Step) -> Result<Reply, Refusal> {
         let id = self.named(name, step)?;
-        let queue = self.queue_mut(id);
-        queue.bring_chosen(which);
+        let queue = self.bring_chosen(id, which);
         let slots = queue.chosen(which, |_, _| Ok(()))?;
         for slot in &slots {
             let held = queue.held_by_consumer(*slot);
@@ -76,13 +75,12 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let id = self.named(name, step)?;
-        let queue = self.queue_mut(id);
         match which {
             // Dead letters are in memory; that another message is none can be said only of one that is.
-            Which::Id(_) => queue.bring_chosen(which),
+            Which::Id(_) => _ = self.bring_chosen(id, which),
             // So are not those that were moved here.
-            Which::Seqs(seqs) => queue.bring_died_of(seqs),
-            Which::All => queue.bring_died(),
+            Which::Seqs(seqs) => self.queue_mut(id).bring_died_of(seqs),
+            Which::All => self.queue_mut(id).bring_died(),
         }
         let seqs: Vec<Seq> = {
             let queue = self.queue_ref(id);
@@ -103,6 +101,14 @@ impl Broker {
         }
         self.dispatch_all(touched.into_iter(), step);
         Ok(Reply::Count(count))
+    }
+
+    /// Has in memory what is meant. What waited in a former lane may be leased from then on, even if nothing else can be done with it.
+    pub(crate) fn bring_chosen(&mut self, id: QueueId, which: &Which) -> &mut Queue {
+        self.stirred.push(id);
+        let queue = self.queue_mut(id);
+        queue.bring_chosen(which);
+        queue
     }
 
     /// Where a dead letter would go back to, and with which priority.
@@ -164,8 +170,7 @@ impl Broker {
 }
 
 impl Queue {
-    /// Has in memory what is meant.
-    pub(crate) fn bring_chosen(&mut self, which: &Which) {
+    fn bring_chosen(&mut self, which: &Which) {
         match which {
             Which::Id(id) => {
                 if let Ok(seq) = self.find(id) {

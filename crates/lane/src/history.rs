@@ -46,8 +46,7 @@ impl Broker {
     ) -> Result<Reply, Refusal> {
         let id = self.named(name, step)?;
         let now = self.now;
-        let queue = self.queue_mut(id);
-        queue.bring_chosen(which);
+        let queue = self.bring_chosen(id, which);
         let slots = queue.chosen(which, |queue, slot| match queue.entries[slot].message.state {
             State::Dead => Err(Refusal::Dead),
             _ => Ok(()),

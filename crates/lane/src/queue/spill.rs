@@ -37,7 +37,8 @@ struct HeldBack {
 impl HeldBack {
     fn holds(&self, message: &Message) -> bool {
         let before = &self.untold[..self.untold.partition_point(|(first, _)| *first <= message.seq)];
-        message.expires <= self.until || before.last().is_some_and(|(_, last)| *last >= message.seq)
+        let is_over_soon = message.expires <= self.until || message.is_at_once();
+        is_over_soon || before.last().is_some_and(|(_, last)| *last >= message.seq)
     }
 }
 

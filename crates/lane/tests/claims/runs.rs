@@ -5,8 +5,8 @@ use std::sync::Arc;
 use overtake_lane::{
     Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Definition,
     Effect, Fact, Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind,
-    Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Reply, Rewritten, RunId, RunRecord, Scheme, Seq, Settings,
-    SpillBounds, Status, Step, Time, VhostId, Which,
+    Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Refusal, Reply, Rewritten, RunId, RunRecord, Scheme, Seq,
+    Settings, SpillBounds, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -355,6 +355,40 @@ fn what_waits_in_a_run_moves_to_other_lanes_step_by_step_also_after_a_restart() 
     }
     assert_eq!(move_on(&mut stage.broker), expected);
     assert_eq!(runs(&stage.broker), []);
+}
+
+/// What cannot be done with a message may bring it into memory all the same, out of a lane in which nobody gets it.
+#[test]
+fn a_refused_request_that_brings_a_message_out_of_a_former_lane_has_it_leased() {
+    let replay = Command::Replay { queue: "q".into(), which: Which::Id("seq-2".into()), promote: None };
+    let mut stage = Stage::new(fifo());
+    stage.publish(&[5, 5]);
+    stage.spill(1, 2);
+    stage.broker.let_fetch(false);
+    stage.ask(Command::declare("q".into(), Box::default()));
+    let consumed = stage.ask(Command::Consume(Consume::new(ConsumerId(1), "q".into())));
+    assert!(!consumed.iter().any(|effect| matches!(effect, Effect::Deliver(_))), "{consumed:?}");
+    let mut step = Step::default();
+    assert_eq!(stage.broker.apply(NOW, replay, &mut step), Err(Refusal::NotDead));
+    let given = step.effects.iter().filter(|effect| matches!(effect, Effect::Deliver(_)));
+    assert_eq!(given.count(), 1, "{:?}", step.effects);
+}
+
+/// It takes no room of its queue, and a run does not know which of its messages those are.
+#[test]
+fn what_is_over_at_once_stays_in_memory_also_after_a_clock_that_was_set_back() {
+    let stage = {
+        let mut stage = Stage::new(fifo());
+        let mut step = Step::default();
+        let at_once = Publish { ttl_ms: Some(0), ..plain(5) };
+        stage.broker.apply(Time(2 * NOW.0), Command::Publish(at_once), &mut step).expect("there is room");
+        let stored = step.facts.iter().find(|fact| matches!(fact, Fact::Stored { .. })).cloned();
+        stage.facts.push(stored.expect("it came before it was over"));
+        stage
+    };
+    let (mut broker, _) = stage.folded(|_| true);
+    assert_eq!((broker.now(), seqs(&broker)), (NOW, vec![1]));
+    assert!(broker.plan_spill(RunId(1), all_of(1)).is_none());
 }
 
 #[test]
