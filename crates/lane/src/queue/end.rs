@@ -16,8 +16,7 @@ use crate::refusal::Refusal;
 impl Queue {
     /// The message is gone.
     pub(crate) fn settle(&mut self, slot: Slot, how: Settled, step: &mut Step) {
-        self.lanes.count_settled(self.entries[slot].lane, how);
-        let message = self.take_out(slot);
+        let message = self.retire(slot, how);
         step.facts.push(Fact::Settled { queue: self.id, seq: message.seq, how });
         step.effects.push(Effect::Released(message.place));
     }
@@ -30,6 +29,7 @@ impl Queue {
         attempts: Option<Arc<Attempts>>,
         step: &mut Step,
     ) {
+        self.catch_up(slot);
         let Message { seq, count, .. } = self.entries[slot].message;
         self.lanes.lane_mut(self.entries[slot].lane).stats.dead_lettered += 1;
         step.facts.push(Fact::Died {
@@ -75,14 +75,16 @@ impl Queue {
 
     /// A message that moves away: it is gone here, its content stays in use.
     pub(crate) fn move_away(&mut self, slot: Slot, died: bool) -> Message {
+        self.catch_up(slot);
         let stats = &mut self.lanes.lane_mut(self.entries[slot].lane).stats;
         stats.moved += 1;
         stats.dead_lettered += u64::from(died);
         self.take_out(slot)
     }
 
-    /// A message whose end is recorded: it is gone here, and moves away with its record.
+    /// A message that ended so: it is gone here, and whoever asks says what becomes of it.
     pub(crate) fn retire(&mut self, slot: Slot, how: Settled) -> Message {
+        self.catch_up(slot);
         self.lanes.count_settled(self.entries[slot].lane, how);
         self.take_out(slot)
     }

@@ -4,7 +4,8 @@
 //!   rule ─▶ replace_lanes ─▶ former lanes, in memory and in runs ── move_former, step by step ─▶ lanes of now ─▶ forget_former
 //! ```
 //!
-//! Until it has moved a message is seen, counted, removed and expires as any other, and is leased to nobody. Whatever changes its state moves it, too.
+//! Until it has moved a message is seen, counted, removed and expires as any other, and is leased to nobody. Whatever changes its state or ends it moves it,
+//! too, so an end is counted in the lane that its priority has now, wherever the message waited.
 //! They move so: leases first, since caps and groups must count them; then what is ready, the most urgent lane first, the oldest first; then what is
 //! delayed and dead letters. So the lists of those two have what has not moved at their beginning.
 
@@ -13,6 +14,7 @@ use crate::LANES_MAX;
 use crate::entries::Slot;
 use crate::ids::Seq;
 use crate::lane::Lane;
+use crate::message::State;
 use crate::run::{CHUNK, RunId, RunRecord};
 
 impl Queue {
@@ -81,8 +83,7 @@ impl Queue {
             let mut leased = self.leased_slots();
             leased.retain(|slot| self.is_in_former(*slot));
             for slot in leased.into_iter().take(*room) {
-                *room -= 1;
-                self.move_leased(slot);
+                self.move_one(slot, room);
             }
         }
         while *room > 0 && self.move_ready(room, fetches) {}
@@ -109,8 +110,18 @@ impl Queue {
         self.move_out(slot);
     }
 
+    /// Moves a message that is about to end.
+    pub(super) fn catch_up(&mut self, slot: Slot) {
+        if self.has_former() && self.is_in_former(slot) {
+            self.move_out(slot);
+        }
+    }
+
     /// Moves a message into the lane of now that takes it.
     pub(super) fn move_out(&mut self, slot: Slot) {
+        if let State::Leased { .. } = self.entries[slot].message.state {
+            return self.move_leased(slot);
+        }
         self.detach(slot);
         self.attach(slot);
     }
