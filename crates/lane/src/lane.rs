@@ -43,8 +43,10 @@ pub(crate) struct Lane {
     pub(crate) stats: LaneStats,
     /// Its queue has other lanes now, and its messages have not all moved into them: nothing comes into it, and nothing of it is leased.
     pub(crate) is_former: bool,
-    /// Groups do not know of its messages: they came before the settings spoke of keys.
+    /// Groups do not know of its messages: they came before the settings said of keys what they say now.
     pub(crate) is_ungrouped: bool,
+    /// A former lane of before a start: what moves out of it had moved then, for all that this broker counts.
+    is_past: bool,
     rank: usize,
     fresh: List,
     /// The last sequence that ever was in `fresh`.
@@ -85,6 +87,7 @@ impl Lane {
             stats: LaneStats::default(),
             is_former: false,
             is_ungrouped: false,
+            is_past: false,
             rank: 0,
             fresh: List::default(),
             fresh_to: Seq(0),
@@ -614,15 +617,17 @@ impl Lanes {
             let published = lane.standing(None);
             lane.stats = LaneStats::default();
             lane.stats.published = published;
+            lane.is_past = lane.is_former;
         }
     }
 
-    /// A message came into a lane out of another, because the settings changed. Where both have one name it is not said to have moved.
+    /// A message came into a lane out of another, because the settings changed. Where both have one name, or they changed before the
+    /// broker began, it is not said to have moved.
     pub(crate) fn count_moved(&mut self, left: u16, to: u16) {
         if left == to {
             return;
         }
-        let is_same = self.lane(left).name == self.lane(to).name;
+        let is_same = self.lane(left).is_past || self.lane(left).name == self.lane(to).name;
         let left = &mut self.lane_mut(left).stats;
         match is_same {
             true => left.published -= 1,
