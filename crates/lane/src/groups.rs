@@ -52,6 +52,8 @@ pub(crate) struct Groups {
     wakes: BTreeSet<(Time, Arc<str>)>,
     /// When the buckets were empty: the broker began then, and what was leased before is not known.
     born: Option<Time>,
+    /// Those of before the terms changed: they have the buckets of keys that were not seen since.
+    before: Option<Box<Groups>>,
 }
 
 /// What a lane may give.
@@ -81,6 +83,22 @@ struct Group {
     wake: Option<Time>,
 }
 
+impl Group {
+    /// Frees up to so many of its sequences. Answers how many it freed.
+    fn clear(&mut self, most: usize) -> usize {
+        let mut freed = 0;
+        while freed < most
+            && let Some(mut waiting) = self.waiting.first_entry()
+        {
+            freed += 1;
+            if waiting.get_mut().seqs.pop_first().is_none() {
+                waiting.remove();
+            }
+        }
+        freed
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Waiting {
     seqs: BTreeSet<Seq>,
@@ -92,7 +110,51 @@ impl Groups {
     /// The seed keeps keys from being chosen that collide.
     pub(crate) fn new(terms: Terms, seed: u64) -> Self {
         let groups = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { terms, groups, lanes: Vec::new(), wakes: BTreeSet::new(), born: None }
+        Self { terms, groups, lanes: Vec::new(), wakes: BTreeSet::new(), born: None, before: None }
+    }
+
+    /// Groups of other terms that know no message yet. A bucket comes over when its key is seen, or with [`Groups::carry`]; those that have not
+    /// come over since the last change do so first.
+    pub(crate) fn anew(mut self: Box<Self>, terms: Terms) -> Self {
+        while self.carry() {}
+        let groups = HashMap::with_hasher(self.groups.hasher().clone());
+        let born = self.born;
+        Self { terms, groups, lanes: Vec::new(), wakes: BTreeSet::new(), born, before: Some(self) }
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// Takes over the bucket of one key from before. False: all are here.
+    pub(crate) fn carry(&mut self) -> bool {
+        let next = self.before.as_ref().and_then(|before| before.wakes.first());
+        let Some((_, key)) = next.cloned() else { return false };
+        self.change(Some(&key), |_| {});
+        true
+    }
+
+    /// The groups of before, once nothing of them is asked for any more.
+    pub(crate) fn take_spent(&mut self) -> Option<Box<Self>> {
+        self.before.take_if(|before| before.wakes.is_empty())
+    }
+
+    /// The groups of before, when all messages are gone.
+    pub(crate) fn take_before(&mut self) -> Option<Box<Self>> {
+        self.before.take()
+    }
+
+    /// Whether there are buckets to [carry](Self::carry), or groups to free.
+    pub(crate) fn has_before(&self) -> bool {
+        self.before.is_some()
+    }
+
+    fn give_up_bucket(&mut self, key: &str) -> Option<Bucket> {
+        let group = self.groups.get_mut(key)?;
+        if let Some(wake) = group.wake.take() {
+            self.wakes.remove(&(wake, Arc::from(key)));
+        }
+        group.bucket.take()
     }
 
     /// The message of a lane that goes first, if any may go.
@@ -157,6 +219,7 @@ impl Groups {
             lanes: self.lanes.iter().map(empty).collect(),
             wakes: std::mem::take(&mut self.wakes),
             born: self.born,
+            before: self.before.take(),
         };
         let mut left = std::mem::replace(self, new);
         let woken = self.wakes.iter().map(|(_, key)| &**key);
@@ -176,7 +239,7 @@ impl Groups {
 
     /// Whether there is nothing to free.
     pub(crate) fn is_clear(&self) -> bool {
-        self.wakes.is_empty() && self.lanes.is_empty()
+        self.wakes.is_empty() && self.lanes.is_empty() && self.groups.is_empty()
     }
 
     /// Frees what is known of a message that is gone with all others. Nothing is offered from then on.
@@ -194,17 +257,30 @@ impl Groups {
         }
     }
 
-    /// Frees one piece of what is left once all messages are gone. False: there is none.
-    pub(crate) fn pop(&mut self) -> bool {
-        if let Some((_, key)) = self.wakes.pop_first() {
-            self.groups.remove(&key);
-            return true;
+    /// Frees some of what nobody asks for any more, one piece for each unit of `left`.
+    pub(crate) fn clear(&mut self, left: &mut usize) {
+        while *left > 0 && self.wakes.pop_first().is_some() {
+            *left -= 1;
         }
-        let Some(offers) = self.lanes.last_mut() else { return false };
-        if offers.turns.pop_first().is_none() {
-            self.lanes.pop();
+        while *left > 0
+            && let Some(offers) = self.lanes.last_mut()
+        {
+            *left -= 1;
+            if offers.turns.pop_first().is_none() {
+                self.lanes.pop();
+            }
         }
-        true
+        let mut large = Vec::new();
+        for (key, mut group) in self.groups.extract_if(|_, _| true).take(*left) {
+            *left = left.saturating_sub(1 + group.clear(*left));
+            if !group.waiting.is_empty() {
+                large.push((key, group));
+            }
+            if *left == 0 {
+                break;
+            }
+        }
+        self.groups.extend(large);
     }
 
     fn set_out(&mut self, key: Option<&str>, change: impl Fn(u64) -> u64) {
@@ -261,29 +337,14 @@ impl Groups {
     /// What went before now is not known: no group has a token.
     pub(crate) fn start_again(&mut self, now: Time) {
         self.born = Some(now);
-        self.set_buckets(|bucket| *bucket = None);
-    }
-
-    /// Other terms from now on.
-    pub(crate) fn set_terms(&mut self, terms: Terms) {
-        self.terms = terms;
-        self.set_buckets(|bucket| match (bucket.as_mut(), terms.rate) {
-            (Some(bucket), Some(rate)) => bucket.change(rate),
-            _ => *bucket = None,
-        });
-    }
-
-    /// Every group stands anew, with a new bucket where it is left without.
-    fn set_buckets(&mut self, change: impl Fn(&mut Option<Bucket>)) {
+        self.before = None;
         self.lanes.iter_mut().for_each(|offers| offers.turns.clear());
         self.wakes.clear();
         let keys: Vec<Arc<str>> = self.groups.keys().cloned().collect();
         for key in keys {
             let new = self.new_bucket(&key);
             let group = self.groups.get_mut(&key).expect("it was just there");
-            change(&mut group.bucket);
-            group.bucket = group.bucket.take().or(new);
-            group.wake = None;
+            (group.bucket, group.wake) = (new, None);
             offer(self.terms, &mut self.lanes, &key, group, true);
             self.settle_down(&key);
         }
@@ -331,9 +392,14 @@ impl Groups {
         }
     }
 
-    /// The bucket of a group of which nothing is known.
-    fn new_bucket(&self, key: &str) -> Option<Bucket> {
+    /// The bucket of a group of which nothing is known here.
+    fn new_bucket(&mut self, key: &str) -> Option<Bucket> {
+        let left = self.before.as_mut().and_then(|before| before.give_up_bucket(key));
         let rate = self.terms.rate.filter(|_| !key.is_empty())?;
+        if let Some(mut bucket) = left {
+            bucket.change(rate);
+            return Some(bucket);
+        }
         Some(self.born.map_or_else(|| Bucket::full(rate), |born| Bucket::empty(rate, born)))
     }
 }

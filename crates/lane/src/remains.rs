@@ -40,6 +40,8 @@ pub(crate) struct Heap {
     /// Of each lane the messages that came back to it.
     pub(crate) returned: Vec<BTreeMap<Seq, Slot>>,
     pub(crate) groups: Option<Box<Groups>>,
+    /// Groups of before the settings said something else of keys.
+    pub(crate) spent: Vec<Box<Groups>>,
 }
 
 impl Remains {
@@ -100,8 +102,8 @@ impl Remains {
 
 impl Heap {
     fn is_clear(&self) -> bool {
-        let Self { entries, by_seq, returned, groups } = self;
-        let is_grouped = groups.as_ref().is_some_and(|groups| !groups.is_clear());
+        let Self { entries, by_seq, returned, groups, spent } = self;
+        let is_grouped = groups.iter().chain(spent).any(|groups| !groups.is_clear());
         entries.is_clear() && by_seq.is_empty() && returned.is_empty() && !is_grouped
     }
 
@@ -128,10 +130,8 @@ impl Heap {
                 self.returned.pop();
             }
         }
-        if let Some(groups) = &mut self.groups {
-            while *left > 0 && groups.pop() {
-                *left -= 1;
-            }
+        for groups in self.groups.iter_mut().chain(&mut self.spent) {
+            groups.clear(left);
         }
     }
 }

@@ -435,9 +435,10 @@ impl Queue {
             .some()
     }
 
-    /// Whether something is left to do that is about no time: messages move to other lanes, or the queue comes within its limits.
+    /// Whether something is left to do that is about no time: messages move to other lanes, groups of before are freed, or the queue comes
+    /// within its limits.
     fn has_more(&self, fetches: bool) -> bool {
-        self.has_moves(fetches) || (self.is_trimming && !self.has_former())
+        self.has_moves(fetches) || self.has_spent() || (self.is_trimming && !self.has_former())
     }
 
     /// Whether time has more to do than the last [`Queue::advance`] had room for.
@@ -489,6 +490,7 @@ impl Queue {
         }
         self.wake_runs(now, step);
         self.move_former(&mut step.room, fetches);
+        self.tidy_groups(&mut step.room);
         self.trim(step);
         dying
     }

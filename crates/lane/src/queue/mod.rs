@@ -87,6 +87,8 @@ pub(crate) struct Queue {
     pub(crate) roster: Roster,
     /// Where the settings speak of keys.
     groups: Option<Box<Groups>>,
+    /// Those of before the settings said something else of keys, to be freed.
+    spent: Vec<Box<Groups>>,
     /// Where the settings have a rate.
     bucket: Option<Bucket>,
     pub(crate) by_seq: SeqIndex,
@@ -186,6 +188,7 @@ impl Queue {
             picker: Picker::new(&settings.picker),
             roster,
             groups: Terms::of(&settings).map(|terms| Box::new(Groups::new(terms, seed))),
+            spent: Vec::new(),
             bucket: settings.rate_limit.map(Bucket::full),
             by_seq: SeqIndex::default(),
             by_id: TextIndex::new(seed, |entries, slot| {

@@ -146,7 +146,7 @@ impl Queue {
         let groups =
             self.groups.as_mut().filter(|_| taken.ready).map(|groups| Box::new(groups.leave_all(&out)));
         self.count_anew(taken);
-        Heap { entries: from, by_seq, returned, groups }
+        Heap { entries: from, by_seq, returned, groups, spent: Vec::new() }
     }
 
     /// Moves each list of what stays, and forgets the others. Answers what of the lanes is to be freed.

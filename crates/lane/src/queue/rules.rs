@@ -99,18 +99,43 @@ impl Queue {
         !is_same
     }
 
-    /// What the settings say of keys holds from now on. True: it says something for the first time, so messages that are there are to be counted.
+    /// What the settings say of keys holds from now on. True: it is something else than before, so messages that are there are to be counted anew.
     fn regroup(&mut self) -> bool {
-        match (&mut self.groups, Terms::of(&self.settings)) {
-            (Some(groups), Some(terms)) => groups.set_terms(terms),
-            (Some(_), None) => self.groups = None,
-            (None, None) => {}
-            (None, Some(terms)) => {
-                self.groups = Some(Box::new(Groups::new(terms, self.seed)));
-                return !self.is_empty();
+        let terms = Terms::of(&self.settings);
+        if self.groups.as_ref().map(|groups| groups.terms()) == terms {
+            return false;
+        }
+        let before = self.groups.take();
+        let Some(terms) = terms else {
+            self.spent.extend(before);
+            return false;
+        };
+        let groups = before.map_or_else(|| Groups::new(terms, self.seed), |before| before.anew(terms));
+        self.groups = Some(Box::new(groups));
+        !self.is_empty()
+    }
+
+    /// Goes on with taking over what groups knew before the settings said something else of keys, and frees the rest.
+    pub(super) fn tidy_groups(&mut self, room: &mut usize) {
+        if let Some(groups) = &mut self.groups {
+            while *room > 0 && groups.carry() {
+                *room -= 1;
+            }
+            self.spent.extend(groups.take_spent());
+        }
+        while *room > 0
+            && let Some(spent) = self.spent.last_mut()
+        {
+            spent.clear(room);
+            if spent.is_clear() {
+                self.spent.pop();
             }
         }
-        false
+    }
+
+    /// Whether [`Queue::tidy_groups`] has more to do.
+    pub(super) fn has_spent(&self) -> bool {
+        !self.spent.is_empty() || self.groups.as_ref().is_some_and(|groups| groups.has_before())
     }
 
     /// A broker begins: what was leased before is not known, so what goes at a rate has no token yet.

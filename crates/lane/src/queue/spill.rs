@@ -312,7 +312,9 @@ impl Queue {
         let lanes = self.lanes.indices().into_iter();
         let returned = lanes.map(|index| self.lanes.lane_mut(index).take_returned());
         let returned = returned.filter(|returned| !returned.is_empty()).collect();
-        Heap { entries: self.entries, by_seq: self.by_seq, returned, groups: self.groups }
+        let before = self.groups.as_mut().and_then(|groups| groups.take_before());
+        self.spent.extend(before);
+        Heap { entries: self.entries, by_seq: self.by_seq, returned, groups: self.groups, spent: self.spent }
     }
 
     /// Nobody needs the runs of a queue that is gone.

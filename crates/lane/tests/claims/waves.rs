@@ -3,8 +3,8 @@
 use overtake_lane::{
     Address, ApplyTo, Asker, Broker, Command, Consume, ConsumerId, DeadLetterTo, Definition, Effect, Fact,
     Given, LaneChoice, LaneSettings, LeaseTerm, Options, Order, Outcome, Overflow, Pattern, PickerKind,
-    Place, Policy, PolicyKind, Publish, Pull, QueueView, Reply, Scheme, SessionId, Settings, Step, Time,
-    VhostId, Which, WindowId,
+    Place, Policy, PolicyKind, Publish, Pull, QueueView, RateLimit, Reply, Scheme, SessionId, Settings, Step,
+    Time, VhostId, Which, WindowId,
 };
 
 use crate::story::START;
@@ -435,6 +435,74 @@ fn keys_take_turns_when_all_have_moved() {
     assert!(waves.moving() > 0);
     waves.move_on();
     assert_eq!(waves.pull(2, 10).len(), 3, "one more of a key of which one is out, and two of the other");
+}
+
+impl Waves {
+    /// A queue that may have so many of a key out, with a message of each of many keys and two more of the first.
+    fn of_keys(settings: Settings) -> Self {
+        let mut waves = Self::with(&[("q", settings)]);
+        for key in (0..MANY).chain([0, 0]) {
+            waves.apply(START, Command::Publish(of_key(key)));
+        }
+        waves
+    }
+
+    /// How many steps it takes until nothing is left to do at once.
+    fn rest(&mut self) -> usize {
+        let mut steps = 0;
+        while self.broker.next_deadline().is_some_and(|when| when <= LATER) {
+            self.tick();
+            steps += 1;
+        }
+        steps
+    }
+}
+
+fn of_key(key: u64) -> Publish {
+    Publish { key: Some(format!("key-{key}").into()), ..publish(3) }
+}
+
+#[test]
+fn another_limit_of_keys_holds_at_once_and_messages_move_a_few_a_step() {
+    let with = |group_limit| Settings { group_limit, ..fifo() };
+    let mut waves = Waves::of_keys(with(1));
+    assert_eq!(waves.pull(1, 1).len(), 1, "one of the first key");
+    waves.declare(with(2));
+    assert!(waves.moving() > MANY / 2, "{} are to move", waves.moving());
+    let steps = waves.move_on();
+    assert!(steps.iter().all(|moved| *moved <= MOST as u64), "{steps:?}");
+    let all = MANY as usize;
+    assert_eq!(waves.pull(2, 2 * all as u32).len(), all, "a second of the first key, and one of each other");
+    waves.declare(with(1));
+    waves.move_on();
+    assert_eq!(waves.pull(3, 9), [0; 0], "the last of the first key waits until both are settled");
+}
+
+#[test]
+fn another_rate_of_keys_gives_no_tokens_anew_whether_they_were_taken_over_or_not() {
+    let with = |per_ms| {
+        let rate = RateLimit { messages: 1, per_ms };
+        Settings { key_rate_limit: Some(rate), ..fifo() }
+    };
+    let mut waves = Waves::of_keys(with(1_000_000));
+    assert_eq!(waves.pull(1, MANY as u32).len(), MANY as usize, "one of each key");
+    waves.declare(with(2_000_000));
+    assert!(waves.broker.is_late(), "most of the keys are to be taken over");
+    waves.apply(LATER, Command::Publish(of_key(MANY - 1)));
+    assert_eq!(waves.pull(2, 9), [0; 0]);
+    assert!(waves.rest() > 5);
+    waves.apply(LATER, Command::Publish(of_key(MANY - 2)));
+    assert_eq!(waves.pull(3, 9), [0; 0]);
+}
+
+#[test]
+fn keys_that_no_longer_count_are_forgotten_a_few_a_step() {
+    let mut waves = Waves::of_keys(Settings { group_limit: 1, ..fifo() });
+    waves.declare(fifo());
+    assert!(waves.broker.is_late());
+    assert_eq!(waves.pull(1, 3).len(), 3, "they hold nobody back meanwhile");
+    assert!(waves.rest() > MANY as usize / MOST);
+    assert!(!waves.broker.is_late());
 }
 
 #[test]
