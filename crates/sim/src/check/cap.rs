@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use overtake_engine::core::Request;
-use overtake_lane::{ConsumerId, Message, Overflow, QueueId, Seq, State};
+use overtake_lane::{ConsumerId, Message, Overflow, QueueId, Seq, Settings, State};
 
 use crate::audit::{Audit, Seen};
 use crate::book::{Book, lane_cap, lane_name};
@@ -11,24 +11,44 @@ use crate::check::Step;
 use crate::failure::{Checked, Promise, hold};
 use crate::round::{Lent, Round};
 
-/// Messages of a queue that wait, and their bytes, without those that are `out`. What is over at once was taken at once, and takes no room.
-fn waiting(book: &Book, queue: QueueId, seen: &Seen, is_out: impl Fn(&Message) -> bool) -> (u64, u64) {
+/// Messages that wait, and their bytes; and how many of them could be evicted.
+#[derive(Default)]
+struct Waiting {
+    count: u64,
+    bytes: u64,
+    ready: u64,
+}
+
+/// What waits in a queue, without those that are `out`. What is over at once was taken at once, and takes no room.
+fn waiting(book: &Book, queue: QueueId, seen: &Seen, is_out: impl Fn(&Message) -> bool) -> Waiting {
     let waiting = seen.messages.iter().filter(|message| {
         matches!(message.state, State::Ready | State::Delayed { .. })
             && !message.is_at_once()
             && !book.holds.contains_key(&(queue, message.seq))
             && !is_out(message)
     });
-    waiting.fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.bytes)))
+    waiting.fold(Waiting::default(), |Waiting { count, bytes, ready }, message| Waiting {
+        count: count + 1,
+        bytes: bytes + u64::from(message.bytes),
+        ready: ready + u64::from(message.state == State::Ready),
+    })
+}
+
+/// Whether a message was lent in this step, and put back since nobody waited for it any more: what was decided meanwhile took it for out.
+fn came_back(step: &Step<'_>, queue: QueueId, message: &Message) -> bool {
+    message.count > step.before.find(queue, message.seq).map_or(0, |before| before.count)
 }
 
 /// Whether a queue that evicts has more than its limits allow: then what is too much goes step by step.
 pub(crate) fn has_too_many(book: &Book, queue: QueueId, seen: &Seen) -> bool {
     let settings = &book.settings[&queue];
-    let (messages, bytes) = waiting(book, queue, seen, |_| false);
+    let waiting = waiting(book, queue, seen, |_| false);
+    settings.overflow == Overflow::Evict && is_over(settings, &waiting)
+}
+
+fn is_over(settings: &Settings, waiting: &Waiting) -> bool {
     let is_over = |most: u64, now: u64| most > 0 && now > most;
-    settings.overflow == Overflow::Evict
-        && (is_over(settings.max_length, messages) || is_over(settings.max_bytes, bytes))
+    is_over(settings.max_length, waiting.count) || is_over(settings.max_bytes, waiting.bytes)
 }
 
 /// A publish leaves no more waiting than the queue allows, or than waited before.
@@ -43,24 +63,21 @@ pub(crate) fn check_length(book: &Book, step: &Step<'_>, lent: &BTreeSet<(QueueI
     // Which messages are least urgent is known when all have moved to their lanes: until then a queue may hold more.
     let moves = |queue: &QueueId| step.before.is_moving(*queue) || step.after.is_moving(*queue);
     for (queue, settings) in book.settings.iter().filter(|(queue, _)| !moves(queue)) {
-        // Lent in this step, and put back since nobody waited for it any more: meanwhile a dead letter may have taken its room.
-        let came_back = |message: &Message| {
-            let before = step.before.find(*queue, message.seq);
-            message.count > before.map_or(0, |before| before.count)
-        };
+        // Of what came back a dead letter may have taken the room meanwhile.
         let waits = |audit: &Audit, lent: &BTreeSet<(QueueId, Seq)>| {
-            audit.queues.get(queue).map_or((0, 0), |seen| {
+            audit.queues.get(queue).map_or_else(Waiting::default, |seen| {
                 waiting(book, *queue, seen, |message| {
-                    lent.contains(&(*queue, message.seq)) || came_back(message)
+                    lent.contains(&(*queue, message.seq)) || came_back(step, *queue, message)
                 })
             })
         };
         let (before, after) = (waits(step.before, &BTreeSet::new()), waits(step.after, lent));
         let over = |most: u64, before: u64, after: u64| most > 0 && after > most.max(before);
-        let is_over =
-            over(settings.max_length, before.0, after.0) || over(settings.max_bytes, before.1, after.1);
+        let is_over = over(settings.max_length, before.count, after.count)
+            || over(settings.max_bytes, before.bytes, after.bytes);
         hold(!is_over, Promise::Cap, || {
-            format!("queue {} holds {after:?} messages and bytes after a publish, {before:?} before", queue.0)
+            let told = |waiting: &Waiting| format!("{} messages of {} bytes", waiting.count, waiting.bytes);
+            format!("queue {} holds {} after a publish, {} before", queue.0, told(&after), told(&before))
         })?;
     }
     Ok(())
@@ -74,19 +91,9 @@ pub(crate) fn check_ruled(book: &Book, step: &Step<'_>) -> Checked {
             continue;
         }
         // What was lent in this step counted when it was decided; it only makes less of it.
-        let is_held = |message: &Message| book.holds.contains_key(&(queue, message.seq));
-        let waiting = seen.messages.iter().filter(|message| {
-            matches!(message.state, State::Ready | State::Delayed { .. })
-                && !message.is_at_once()
-                && !is_held(message)
-        });
-        let (count, bytes, ready) = waiting.fold((0, 0, 0), |(count, bytes, ready), message| {
-            let is_ready = u64::from(message.state == State::Ready);
-            (count + 1, bytes + u64::from(message.bytes), ready + is_ready)
-        });
-        let is_over = (settings.max_length > 0 && count > settings.max_length)
-            || (settings.max_bytes > 0 && bytes > settings.max_bytes);
-        hold(!is_over || ready == 0, Promise::Cap, || {
+        let waiting = waiting(book, queue, seen, |message| came_back(step, queue, message));
+        hold(!is_over(&settings, &waiting) || waiting.ready == 0, Promise::Cap, || {
+            let Waiting { count, bytes, .. } = waiting;
             format!("queue {} holds {count} messages of {bytes} bytes under a new policy", queue.0)
         })?;
     }
