@@ -8,7 +8,6 @@ use crate::fact::Fact;
 use crate::ids::{QueueId, VhostId};
 use crate::refusal::Refusal;
 use crate::topology::{Binding, Destination, ExchangeSettings, Losers, Topology};
-use crate::vhosts::Vhost;
 
 impl Broker {
     pub(crate) fn declare_exchange(
@@ -18,9 +17,9 @@ impl Broker {
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
         let vhost = self.asking.vhost;
-        let Vhost { topology, policies, .. } = self.vhosts.get_mut(vhost)?;
+        let topology = &mut self.vhosts.get_mut(vhost)?.topology;
         if topology.check_declare(&name, &settings)? {
-            topology.store(Arc::clone(&name), (*settings).clone(), policies);
+            topology.store(Arc::clone(&name), (*settings).clone());
             step.facts.push(Fact::ExchangeStored { vhost, name, settings });
         }
         Ok(Reply::Done)

@@ -54,8 +54,7 @@ impl Broker {
                 self.fold_queue_deleted(queue, step);
             }
             Fact::ExchangeStored { vhost, name, settings } => {
-                let Vhost { topology, policies, .. } = self.known_vhost(vhost)?;
-                topology.store(name, *settings, policies);
+                self.known_vhost(vhost)?.topology.store(name, *settings);
             }
             Fact::ExchangeDeleted { vhost, name } => {
                 self.known_vhost(vhost)?.topology.delete(&name);

@@ -69,7 +69,7 @@ impl Broker {
         let changed = || changed.iter().copied().flatten();
         let Vhost { topology, policies, .. } = self.vhosts.get_mut(vhost).expect("its policies changed");
         if changed().any(|policy| policy.apply_to.exchanges()) {
-            topology.rule_all(policies);
+            topology.rule(policies);
         }
         changed().filter(|policy| policy.apply_to.queues()).collect()
     }

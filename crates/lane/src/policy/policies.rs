@@ -32,6 +32,10 @@ impl Policies {
         self.size
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -64,9 +68,12 @@ impl Policies {
         Ruled::by(own, self.first(PolicyKind::User, is_meant), self.first(PolicyKind::Operator, is_meant))
     }
 
-    /// The policy of an exchange. Operators' policies have nothing to say of one.
-    pub(crate) fn of_exchange(&self, exchange: &str) -> Option<Named<'_>> {
-        self.first(PolicyKind::User, |policy| policy.apply_to.exchanges() && policy.pattern.matches(exchange))
+    /// Those for exchanges, of which the first one that matches applies. Operators' policies have nothing to say of one.
+    pub(crate) fn of_exchanges(&self) -> Vec<Named<'_>> {
+        let mut all: Vec<_> =
+            self.of(PolicyKind::User).filter(|(_, policy)| policy.apply_to.exchanges()).collect();
+        all.sort_by_key(|(_, policy)| Reverse(policy.priority));
+        all
     }
 
     fn first(&self, kind: PolicyKind, is_meant: impl Fn(&Policy) -> bool) -> Option<Named<'_>> {

@@ -19,8 +19,10 @@ use crate::queue::Queue;
 use crate::round::Round;
 use crate::vhosts::Vhost;
 
-/// To have a queue do something else takes as long as looking at so many.
+/// To have a queue do something else takes as long as looking at so many,
 const RULE_PIECES: usize = 3;
+/// and to find its policies among so many as looking at one.
+const POLICIES_PER_PIECE: usize = 32;
 /// Policies that are remembered to have changed; where it were more, any may have.
 const CHANGED_MAX: usize = 16;
 
@@ -73,19 +75,22 @@ impl Ruling {
         self.round.begin();
     }
 
-    /// Has a queue do what policies say now. True: something else holds for it.
-    fn rule(&self, policies: &Policies, queue: &mut Queue) -> bool {
-        if std::mem::replace(&mut queue.ruled_at, self.version) == self.version
-            || !self.changed.concerns(&queue.name)
-        {
-            return false;
+    /// Comes to a queue. True: something else may hold for it.
+    fn reach(&self, queue: &mut Queue) -> bool {
+        std::mem::replace(&mut queue.ruled_at, self.version) != self.version
+            && self.changed.concerns(&queue.name)
+    }
+}
+
+impl Policies {
+    /// Has a queue do what they say. True: something else holds for it.
+    fn rule_queue(&self, queue: &mut Queue) -> bool {
+        let now = self.rule(&queue.name, Box::new(queue.own().clone()));
+        let is_other = !queue.is_ruled(&now);
+        if is_other {
+            queue.rule(now);
         }
-        let now = policies.rule(&queue.name, Box::new(queue.own().clone()));
-        if queue.is_ruled(&now) {
-            return false;
-        }
-        queue.rule(now);
-        true
+        is_other
     }
 }
 
@@ -116,7 +121,9 @@ impl Broker {
         there.ruling.begin(changed);
         while let Some(id) = there.next_unruled() {
             let queue = self.queues.get_mut(&id).expect("a queue that is named is there");
-            there.ruling.rule(&there.policies, queue);
+            if there.ruling.reach(queue) {
+                there.policies.rule_queue(queue);
+            }
         }
     }
 
@@ -148,7 +155,11 @@ impl Broker {
         }
         let queue = self.queues.get_mut(&id).expect("one that is gone is ruled");
         let there = self.vhosts.get(queue.vhost).expect("a queue is in a virtual host");
-        if there.ruling.rule(&there.policies, queue) {
+        if !there.ruling.reach(queue) {
+            return;
+        }
+        step.room = step.room.saturating_sub(there.policies.len() / POLICIES_PER_PIECE);
+        if there.policies.rule_queue(queue) {
             step.room = step.room.saturating_sub(RULE_PIECES);
             queue.move_former(&mut step.room, self.fetches);
             queue.tell_runs(step);

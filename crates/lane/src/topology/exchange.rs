@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::binding::{Binding, Bindings, Destination};
 use super::hash;
 use super::route::Envelope;
+use super::ruled::FoundPolicy;
 use super::settings::{ExchangeKind, ExchangeSettings};
 use super::trie::Trie;
-use crate::policy::Policy;
 use crate::refusal::Refusal;
 
 /// One exchange.
@@ -19,10 +19,7 @@ pub struct Exchange {
     pub settings: ExchangeSettings,
     bindings: Bindings,
     index: Index,
-    /// The policy that applies to it.
-    pub(super) policy: Option<Arc<str>>,
-    /// Its alternate, where it has none of its own.
-    ruled_alternate: Option<Arc<str>>,
+    pub(super) policy: FoundPolicy,
     /// How much its record and those of its bindings take, in KiB, about.
     pub(super) cost: usize,
     pub(crate) traffic: Traffic,
@@ -124,22 +121,8 @@ impl Exchange {
     pub(super) fn new(settings: ExchangeSettings) -> Self {
         let index = Index::of(settings.kind);
         let cost = 1 + settings.arguments.len() / 1_024;
-        let (policy, ruled_alternate) = (None, None);
-        let (bindings, traffic) = (Bindings::new(), Traffic::default());
-        Self { settings, bindings, index, policy, ruled_alternate, cost, traffic }
-    }
-
-    /// The exchange that gets what this one has no binding for: its own, else that of a policy.
-    #[must_use]
-    pub fn alternate(&self) -> Option<&Arc<str>> {
-        self.settings.alternate.as_ref().or(self.ruled_alternate.as_ref())
-    }
-
-    /// Does what its policy says.
-    pub(super) fn rule(&mut self, policy: Option<(&Arc<str>, &Policy)>) {
-        self.policy = policy.map(|(name, _)| Arc::clone(name));
-        let alternate = policy.and_then(|(_, policy)| policy.definition.alternate_exchange.as_deref());
-        self.ruled_alternate = alternate.map(Arc::from);
+        let (policy, bindings) = (FoundPolicy::default(), Bindings::new());
+        Self { settings, bindings, index, policy, cost, traffic: Traffic::default() }
     }
 
     /// What is bound to it, in order of where it leads.

@@ -8,6 +8,7 @@ mod exchange;
 mod hash;
 mod header;
 mod route;
+mod ruled;
 mod settings;
 mod trie;
 
@@ -26,6 +27,7 @@ pub use settings::{ExchangeKind, ExchangeSettings, HashOn};
 pub use trie::topic_matches;
 
 use self::binding::Bindings;
+use self::ruled::ExchangePolicies;
 use crate::fact::Fact;
 use crate::ids::VhostId;
 use crate::policy::Policies;
@@ -37,6 +39,7 @@ pub struct Topology {
     exchanges: BTreeMap<Arc<str>, Exchange>,
     /// Every binding once more, by where it leads.
     into: BTreeMap<Destination, Bindings>,
+    policies: ExchangePolicies,
     /// What was published to the exchange of the empty name.
     pub(crate) nameless: Traffic,
 }
@@ -59,7 +62,12 @@ impl Default for Topology {
             |kind, internal| Exchange::new(ExchangeSettings { internal, ..ExchangeSettings::new(kind) });
         let predeclared =
             PREDECLARED.iter().map(|(name, kind, internal)| (Arc::from(*name), exchange(*kind, *internal)));
-        Self { exchanges: predeclared.collect(), into: BTreeMap::new(), nameless: Traffic::default() }
+        Self {
+            exchanges: predeclared.collect(),
+            into: BTreeMap::new(),
+            policies: ExchangePolicies::default(),
+            nameless: Traffic::default(),
+        }
     }
 }
 
@@ -79,7 +87,7 @@ impl Topology {
 
     /// Every exchange as it is now, by name.
     pub fn views(&self) -> impl Iterator<Item = ExchangeView> {
-        self.exchanges.iter().map(view)
+        self.exchanges.iter().map(|(name, exchange)| self.view_of(name, exchange))
     }
 
     /// One exchange as it is now, also the one of the empty name.
@@ -98,7 +106,27 @@ impl Topology {
                 routed: self.nameless.routed(),
             });
         }
-        self.exchanges.get_key_value(name).map(view).ok_or(Refusal::NoSuchExchange)
+        let there = self.exchanges.get_key_value(name).ok_or(Refusal::NoSuchExchange)?;
+        Ok(self.view_of(there.0, there.1))
+    }
+
+    fn view_of(&self, name: &Arc<str>, exchange: &Exchange) -> ExchangeView {
+        let policy = self.policies.of(name, &exchange.policy);
+        ExchangeView {
+            name: Arc::clone(name),
+            settings: exchange.settings.clone(),
+            bindings: exchange.shared().len(),
+            policy: policy.map(|policy| Arc::clone(&policy.name)),
+            alternate: self.alternate(name, exchange).cloned(),
+            published: exchange.traffic.published(),
+            routed: exchange.traffic.routed(),
+        }
+    }
+
+    /// The exchange that gets what this one has no binding for: its own, else that of a policy.
+    pub fn alternate<'a>(&'a self, name: &str, exchange: &'a Exchange) -> Option<&'a Arc<str>> {
+        let ruled = || self.policies.of(name, &exchange.policy)?.alternate.as_ref();
+        exchange.settings.alternate.as_ref().or_else(ruled)
     }
 
     /// The bindings that lead to a queue or an exchange.
@@ -159,26 +187,19 @@ impl Topology {
     }
 
     /// An exchange is there, and is so.
-    pub(crate) fn store(&mut self, name: Arc<str>, settings: ExchangeSettings, policies: &Policies) {
+    pub(crate) fn store(&mut self, name: Arc<str>, settings: ExchangeSettings) {
         match self.exchanges.entry(name) {
             Entry::Occupied(there) if there.get().settings == settings => {}
-            Entry::Occupied(mut there) => {
-                there.get_mut().set(settings);
-                let name = Arc::clone(there.key());
-                there.get_mut().rule(policies.of_exchange(&name));
-            }
+            Entry::Occupied(mut there) => there.get_mut().set(settings),
             Entry::Vacant(free) => {
-                let name = Arc::clone(free.key());
-                free.insert(Exchange::new(settings)).rule(policies.of_exchange(&name));
+                free.insert(Exchange::new(settings));
             }
         }
     }
 
     /// Every exchange does what policies say now.
-    pub(crate) fn rule_all(&mut self, policies: &Policies) {
-        for (name, exchange) in &mut self.exchanges {
-            exchange.rule(policies.of_exchange(name));
-        }
+    pub(crate) fn rule(&mut self, policies: &Policies) {
+        self.policies.set(policies);
     }
 
     /// Whether an exchange may be deleted.
@@ -289,19 +310,6 @@ impl Topology {
         if into.is_empty() {
             self.into.remove(&binding.to);
         }
-    }
-}
-
-fn view((name, exchange): (&Arc<str>, &Exchange)) -> ExchangeView {
-    let bindings = exchange.shared().len();
-    ExchangeView {
-        name: Arc::clone(name),
-        settings: exchange.settings.clone(),
-        bindings,
-        policy: exchange.policy.clone(),
-        alternate: exchange.alternate().cloned(),
-        published: exchange.traffic.published(),
-        routed: exchange.traffic.routed(),
     }
 }
 

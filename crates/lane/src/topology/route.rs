@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Topology;
 use super::binding::Destination;
 use super::header::{HeaderValue, Marks};
-use super::{Exchange, Topology};
 use crate::refusal::Refusal;
 use crate::settings::DURATION_MS_MAX;
 
@@ -98,15 +98,15 @@ impl<'a> Walk<'a> {
             queues.extend(letter.keys.iter().map(|key| Arc::from(*key)));
             return;
         }
-        let Some(exchange) = self.topology.exchanges.get(name) else { return };
-        let exchange: &'a Exchange = exchange;
+        let topology: &'a Topology = self.topology;
+        let Some(exchange) = topology.exchanges.get(name) else { return };
         let has_any = exchange.choose(letter, |to| match to {
             Destination::Queue(queue) => {
                 queues.insert(Arc::clone(queue));
             }
             Destination::Exchange(next) => self.reach(next, is_late),
         });
-        if !has_any && let Some(alternate) = exchange.alternate() {
+        if !has_any && let Some(alternate) = topology.alternate(name, exchange) {
             self.reach(alternate, is_late);
         }
     }

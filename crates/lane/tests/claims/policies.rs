@@ -139,6 +139,19 @@ fn a_consumer_is_stopped_by_a_policy_for_what_it_takes_from_then_on() {
 }
 
 #[test]
+fn of_those_for_exchanges_the_highest_applies_from_the_next_message_on() {
+    let to_y = r#"to=exchanges "alternate-exchange":"y""#;
+    let to_z = r#"to=exchanges "alternate-exchange":"z""#;
+    check(
+        "",
+        &format!(
+            r#"declare r · exchange x direct · exchange y fanout · exchange z fanout · bind y q · bind z r · policy b x {to_y} · publish a,to=x/k · policy c x {to_z} · publish b,to=x/k · policy d . first=1 {to_z} · publish c,to=x/k · unpolicy d · publish d,to=x/k · left · in r · left"#
+        ),
+        expect!["made · ready a b d · ready c"],
+    );
+}
+
+#[test]
 fn an_exchange_without_an_alternate_gets_that_of_its_policy() {
     check(
         "",

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use overtake_engine::{NewMessage, PublishedCopy, Target};
 use overtake_lane::{
-    Binding, Broker, Destination, Exchange, ExchangeKind, HeaderValue, HeadersMatch, Overflow, State,
-    Topology, topic_matches,
+    Binding, Broker, Destination, ExchangeKind, HeaderValue, HeadersMatch, Overflow, State, Topology,
+    topic_matches,
 };
 
 use super::Step;
@@ -133,9 +133,9 @@ fn reached(topology: &Topology, from: &str, keys: &[&str], message: &NewMessage)
     while before < exchanges.len() {
         before = exchanges.len();
         for name in exchanges.clone() {
-            let Some(exchange) = topology.exchange(&name) else { continue };
-            is_chosen |= exchange.settings.kind == ExchangeKind::ConsistentHash;
-            for to in leads(exchange, keys, message) {
+            let kind = topology.exchange(&name).map(|exchange| exchange.settings.kind);
+            is_chosen |= kind == Some(ExchangeKind::ConsistentHash);
+            for to in leads(topology, &name, keys, message) {
                 match to {
                     Destination::Queue(queue) => queues.insert(queue),
                     Destination::Exchange(next) => exchanges.insert(next),
@@ -146,7 +146,8 @@ fn reached(topology: &Topology, from: &str, keys: &[&str], message: &NewMessage)
     if is_chosen { Queues::Among(queues) } else { Queues::All(queues) }
 }
 
-fn leads(exchange: &Exchange, keys: &[&str], message: &NewMessage) -> Vec<Destination> {
+fn leads(topology: &Topology, name: &str, keys: &[&str], message: &NewMessage) -> Vec<Destination> {
+    let Some(exchange) = topology.exchange(name) else { return Vec::new() };
     let takes = |binding: &&Binding| match exchange.settings.kind {
         ExchangeKind::Direct => keys.contains(&&*binding.routing_key),
         ExchangeKind::Topic => keys.iter().any(|key| topic_matches(&binding.routing_key, key)),
@@ -154,7 +155,7 @@ fn leads(exchange: &Exchange, keys: &[&str], message: &NewMessage) -> Vec<Destin
         ExchangeKind::Fanout | ExchangeKind::ConsistentHash => true,
     };
     let to: Vec<Destination> = exchange.bindings().filter(takes).map(|binding| binding.to.clone()).collect();
-    match exchange.alternate() {
+    match topology.alternate(name, exchange) {
         Some(alternate) if to.is_empty() => vec![Destination::Exchange(Arc::clone(alternate))],
         _ => to,
     }
