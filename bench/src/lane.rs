@@ -7,7 +7,7 @@ use std::time::Duration;
 use overtake_lane::{
     Address, Asker, Broker, Command, Consume, ConsumerId, Effect, LaneChoice, LeaseTerm, Options, Origin,
     Outcome, PickerKind, Place, Publish, Pull, Receipt, RunId, Scheme, SessionId, Settings, SpillBounds,
-    Step, Time, WindowId,
+    SpillPlan, Step, Time, WindowId,
 };
 
 use crate::Plan;
@@ -223,10 +223,13 @@ impl Bench {
         for _ in 0..10_000 {
             self.publish(10);
         }
-        let bounds = SpillBounds { keep: 10, keep_bytes: 10_000, most: 64, most_bytes: 1 << 20 };
+        let bounds =
+            SpillBounds { keep: 10, keep_bytes: 10_000, most: 64, most_bytes: 1 << 20, looks: 8 << 10 };
         time(|| {
             for run in 1..=PLANS as u64 {
-                let (queue, _) = self.broker.plan_spill(RunId(run), bounds).expect("there is enough");
+                let SpillPlan::Run(queue, _) = self.broker.plan_spill(RunId(run), bounds) else {
+                    panic!("there is enough");
+                };
                 self.broker.unspilled(queue, RunId(run));
             }
         })

@@ -94,6 +94,8 @@ pub struct Broker {
     pub(crate) fetches: bool,
     /// Virtual hosts of which not all queues may do yet what policies say, in turn. One may be gone.
     pub(crate) ruling: VecDeque<VhostId>,
+    /// Queues that are still to be asked for what to write to a segment, the one with most in memory last; none while no such search goes on.
+    pub(crate) to_spill: Vec<QueueId>,
     /// Queues that may go on, since leases are given again or memory has room.
     pub(crate) resuming: Round<QueueId>,
 }
@@ -133,6 +135,7 @@ impl Broker {
             is_late: false,
             fetches: true,
             ruling: VecDeque::new(),
+            to_spill: Vec::new(),
             resuming: Round::default(),
             totals: Totals::default(),
             remains: Remains::default(),

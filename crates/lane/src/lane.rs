@@ -15,6 +15,7 @@ use crate::ids::Seq;
 use crate::index::SeqIndex;
 use crate::message::{Settled, State};
 use crate::priority::Priority;
+use crate::queue::PassedOver;
 use crate::refusal::Refusal;
 use crate::run::RunId;
 use crate::settings::{FIFO_LANE, Order, PickerKind, Settings};
@@ -62,6 +63,7 @@ pub(crate) struct Lane {
     pub(crate) spilled: u64,
     /// The last sequence it ever spilled.
     pub(crate) spilled_to: Seq,
+    pub(crate) passed_over: PassedOver,
 }
 
 impl Lane {
@@ -97,6 +99,7 @@ impl Lane {
             is_tangled: false,
             spilled: 0,
             spilled_to: Seq(0),
+            passed_over: PassedOver::default(),
         }
     }
 
@@ -174,6 +177,14 @@ impl Lane {
             (Some(_), None) => returned.next(),
             _ => fresh.next(),
         })
+    }
+
+    /// Moves a mark to where nothing comes from a run any more.
+    pub(crate) fn mark_after_runs(&self, mark: &mut Mark) {
+        if mark.seq < self.spilled_to {
+            mark.pass(self.spilled_to);
+        }
+        mark.refills = self.refills;
     }
 
     /// The first message of `fresh` after a mark. The list leads there from the message that has the mark's sequence; where that message is gone, the

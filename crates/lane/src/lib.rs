@@ -105,7 +105,9 @@ pub use refusal::Refusal;
 pub use remote::RemoteQueue;
 pub use restate::TopologyCursor;
 pub use roster::{Terms, Want};
-pub use run::{Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView, SpillBounds};
+pub use run::{
+    Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView, SpillBounds, SpillPlan,
+};
 pub use settings::{
     Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
     Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,

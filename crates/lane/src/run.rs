@@ -26,6 +26,19 @@ pub struct SpillBounds {
     pub most: usize,
     /// Once the run has so many bytes of content, no message more.
     pub most_bytes: u64,
+    /// At so many messages is looked for them, at most.
+    pub looks: usize,
+}
+
+/// What is to be written to a segment next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpillPlan {
+    /// These messages of a queue, by sequence.
+    Run(QueueId, Vec<Message>),
+    /// None were found yet: there were more to be looked at than might be. The next plan goes on.
+    Unfinished,
+    /// No message may leave memory.
+    Nothing,
 }
 
 /// Names a run: the number of its segment. No number is used twice.

@@ -1,29 +1,74 @@
 //! Runs, as the broker is asked about them: which messages leave memory, what of them is in quarantine, and what the journal is to say.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::broker::Broker;
 use crate::command::{Effect, Step};
 use crate::fact::Fact;
 use crate::ids::{QueueId, Seq};
-use crate::message::{Message, Settled};
-use crate::queue::Queue;
-use crate::run::{Run, RunId, RunView, SpillBounds};
+use crate::message::Settled;
+use crate::run::{Run, RunId, RunView, SpillBounds, SpillPlan};
+use crate::walk::OutOfLooks;
 
 impl Broker {
     /// Chooses messages to write to a segment: the oldest of the least urgent lane, but for those that it keeps, of the queue that has
-    /// most in memory; what is over, or soon will be, stays. They stay where they are until [`Broker::spilled`] or [`Broker::unspilled`]. `None`: there are none.
-    pub fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> Option<(QueueId, Vec<Message>)> {
-        // Nearly always the deepest one has something to write: there may be thousands of others, and this is asked for each run.
-        let now = self.now;
-        let deepest = self.queues.values_mut().max_by_key(|queue| queue.ready_here())?;
-        if let Some(messages) = deepest.plan_spill(now, run, bounds) {
-            return Some((deepest.id, messages));
+    /// most in memory; what is over, or soon will be, stays. They stay where they are until [`Broker::spilled`] or [`Broker::unspilled`].
+    pub fn plan_spill(&mut self, run: RunId, bounds: SpillBounds) -> SpillPlan {
+        let mut looks = bounds.looks;
+        if self.to_spill.is_empty() {
+            // Nearly always the deepest one has something to write: there may be thousands of others, and this is asked for each run.
+            let spillable = self.queues.values().filter(|queue| queue.may_spill());
+            let Some(deepest) = spillable.max_by_key(|queue| queue.ready_here()) else {
+                return SpillPlan::Nothing;
+            };
+            let deepest = deepest.id;
+            match self.plan_spill_of(deepest, run, bounds, &mut looks) {
+                SpillPlan::Nothing => {}
+                plan => return plan,
+            }
+            let others = self.queues.values().filter(|queue| queue.id != deepest && queue.may_spill());
+            let others = others.filter(|queue| queue.ready_here() > 0);
+            self.to_spill = others.map(|queue| queue.id).collect();
+            let queues = &self.queues;
+            self.to_spill.sort_by_cached_key(|id| queues[id].ready_here());
         }
-        let mut queues: Vec<&mut Box<Queue>> = self.queues.values_mut().collect();
-        queues.sort_by_cached_key(|queue| Reverse(queue.ready_here()));
-        queues.into_iter().find_map(|queue| Some((queue.id, queue.plan_spill(now, run, bounds)?)))
+        while let Some(next) = self.to_spill.pop() {
+            let plan = match looks.checked_sub(1) {
+                Some(left) => {
+                    looks = left;
+                    self.plan_spill_of(next, run, bounds, &mut looks)
+                }
+                None => SpillPlan::Unfinished,
+            };
+            match plan {
+                SpillPlan::Nothing => {}
+                SpillPlan::Unfinished => {
+                    self.to_spill.push(next);
+                    return SpillPlan::Unfinished;
+                }
+                plan @ SpillPlan::Run(..) => {
+                    self.to_spill.clear();
+                    return plan;
+                }
+            }
+        }
+        SpillPlan::Nothing
+    }
+
+    fn plan_spill_of(
+        &mut self,
+        id: QueueId,
+        run: RunId,
+        bounds: SpillBounds,
+        looks: &mut usize,
+    ) -> SpillPlan {
+        let now = self.now;
+        let Some(queue) = self.queues.get_mut(&id) else { return SpillPlan::Nothing };
+        match queue.plan_spill(now, run, bounds, looks) {
+            Ok(Some(messages)) => SpillPlan::Run(id, messages),
+            Ok(None) => SpillPlan::Nothing,
+            Err(OutOfLooks) => SpillPlan::Unfinished,
+        }
     }
 
     /// The segment of a plan is durable. What nothing has happened to meanwhile leaves memory; a fact says so.

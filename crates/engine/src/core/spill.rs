@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Broker, Command, Effect, Fact, Place, QueueId, Refusal, RunId, Seq, Settled, SpillBounds, Step,
+    Broker, Command, Effect, Fact, Place, QueueId, Refusal, RunId, Seq, Settled, SpillBounds, SpillPlan, Step,
 };
 use overtake_store::SegmentInfo;
 
@@ -24,6 +24,8 @@ pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 const RUN_BYTES_MIN: u64 = 4 << 10;
 /// Messages of one run, at most: they leave memory in one step, in which nobody is served, 0.25 µs each.
 const RUN_MESSAGES_MAX: u64 = 4 << 10;
+/// Messages that are looked at in one step to find those of a run: half a ms. With debug assertions few, as queues of tests are not deep.
+const PLAN_LOOKS: usize = if cfg!(debug_assertions) { 64 } else { 8 << 10 };
 /// The oldest messages of each lane stay, as they are leased next: at most so many,
 const KEEP_MAX: u64 = 64;
 /// and this part of the memory for messages, so that large ones in many lanes do not take it all.
@@ -36,6 +38,8 @@ const EXCESS_MAX: u64 = 8 << 20;
 pub(super) struct Spilling {
     /// A segment is being written.
     pub(super) is_writing: bool,
+    /// What to write next is still looked for.
+    is_planning: bool,
     /// The disk has no room for a segment.
     is_full: bool,
     /// So much was in memory when nothing could be spilled.
@@ -170,6 +174,7 @@ impl<T> Core<T> {
 
     /// Plans a run when messages take more memory than they may.
     pub(super) fn spill(&mut self) {
+        self.spilling.is_planning = false;
         let (bytes, bound) = (self.memory_bytes(), self.options.memory_bytes);
         if bytes <= bound {
             self.spilling.in_vain = 0;
@@ -186,9 +191,12 @@ impl<T> Core<T> {
             keep_bytes: bound / KEEP_BYTES,
             most: (most_bytes / ENTRY_BYTES).min(RUN_MESSAGES_MAX) as usize,
             most_bytes,
+            looks: PLAN_LOOKS,
         };
-        let Some((queue, messages)) = self.broker.plan_spill(run, bounds) else {
-            self.spilling.in_vain = bytes;
+        let plan = self.broker.plan_spill(run, bounds);
+        self.spilling.is_planning = plan == SpillPlan::Unfinished;
+        let SpillPlan::Run(queue, messages) = plan else {
+            self.spilling.in_vain = if self.spilling.is_planning { 0 } else { bytes };
             return;
         };
         let messages = messages.into_iter().map(|message| {
@@ -202,6 +210,12 @@ impl<T> Core<T> {
         let messages = messages.collect();
         self.spilling.is_writing = true;
         self.spilling.jobs.push(Job::Spill(Spill { queue, run, messages }));
+    }
+
+    /// Whether [`Core::keep_house`] has more messages to look at before it knows what leaves memory next.
+    #[must_use]
+    pub fn has_more_to_plan(&self) -> bool {
+        self.spilling.is_planning
     }
 
     /// Where messages are.

@@ -124,7 +124,9 @@ impl BrokerThread {
                 return None;
             }
             let goes_on = self.core.is_scanning() && !self.is_starved();
-            let has_more = self.core.has_more_to_put_back() || self.core.has_more_to_restate();
+            let has_more = self.core.has_more_to_put_back()
+                || self.core.has_more_to_restate()
+                || self.core.has_more_to_plan();
             if goes_on || has_more || self.core.is_clearing() {
                 return asks.try_recv().ok();
             }

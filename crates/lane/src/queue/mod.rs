@@ -7,6 +7,7 @@ mod end;
 mod former;
 mod handed;
 mod lease;
+mod planning;
 mod publish;
 mod purge;
 mod recover;
@@ -42,6 +43,7 @@ use waking::Waking;
 
 pub(crate) use handed::Handed;
 pub(crate) use lease::LeaseEnd;
+pub(crate) use planning::{Among, PassedOver};
 pub(crate) use publish::{Admission, Admitted, Copied};
 
 /// What a record says of a queue.
@@ -137,6 +139,8 @@ pub(crate) struct Queue {
     pub(crate) spilled: u64,
     /// The last sequence that any run ever had.
     spilled_to: Seq,
+    /// Where the search for what to write to a segment goes on.
+    planned_to: Option<(u16, Among)>,
     /// What of it the broker counts, as the broker knows it.
     pub(crate) noted: Totals,
     /// When the broker will look at it again, as the broker knows it.
@@ -205,6 +209,7 @@ impl Queue {
             leased: 0,
             spilled: 0,
             spilled_to: Seq(0),
+            planned_to: None,
             noted: Totals::default(),
             scheduled: None,
             is_in_line: false,

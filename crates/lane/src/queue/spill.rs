@@ -7,40 +7,15 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::Queue;
-use super::waking::LOOKS_APART_MS;
 use crate::command::{Effect, Step};
-use crate::entries::{List, Slot};
+use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
 use crate::remains::Heap;
-use crate::run::{CHUNK, MergedRuns, RUN_LEN_MAX, Reader, Run, RunId, RunRecord, SpillBounds};
+use crate::run::{CHUNK, MergedRuns, Reader, Run, RunId, RunRecord};
 use crate::walk::{Mark, OutOfLooks};
-
-/// A run with so much less than the most messages, or bytes, that it may have is worth its segment.
-const WORTH_IT: usize = 2;
-/// The first message of a lane that may be written is looked for among so many of its queue, then in the list of the lane.
-const PLAN_LOOKS: usize = 4 << 10;
-
-/// What is over so soon, ms, stays in memory: it would be brought back at once. With debug assertions less, as messages of tests do not live long.
-const OVER_SOON_MS: u64 = if cfg!(debug_assertions) { 10 } else { LOOKS_APART_MS };
-
-/// Messages that are not written to a segment yet.
-struct HeldBack {
-    /// Those of these sequences, the first and the last of each range.
-    untold: Vec<(Seq, Seq)>,
-    /// Those that are over by then.
-    until: Time,
-}
-
-impl HeldBack {
-    fn holds(&self, message: &Message) -> bool {
-        let before = &self.untold[..self.untold.partition_point(|(first, _)| *first <= message.seq)];
-        let is_over_soon = message.expires <= self.until || message.is_at_once();
-        is_over_soon || before.last().is_some_and(|(_, last)| *last >= message.seq)
-    }
-}
 
 impl Queue {
     // ---- out of memory ----
@@ -48,120 +23,6 @@ impl Queue {
     /// Ready messages in memory.
     pub(crate) fn ready_here(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.ready - lane.spilled).sum()
-    }
-
-    /// Chooses messages for a run: the oldest of the least urgent lane that has enough of them for a run that is worth
-    /// it, else of the one that has most; but for those that it keeps. They stay where they are until [`Queue::spilled`]. Those are chosen first that
-    /// come after all runs of their lane; what was put back, moved or fetched lies among them, so it is chosen only where there is much of it.
-    pub(crate) fn plan_spill(&mut self, now: Time, run: RunId, bounds: SpillBounds) -> Option<Vec<Message>> {
-        if self.settings.last_value.is_some() || self.groups.is_some() {
-            return None;
-        }
-        let bounds = SpillBounds { most: bounds.most.min(RUN_LEN_MAX as usize), ..bounds };
-        let SpillBounds { most, most_bytes, .. } = bounds;
-        let is_worth_it = |count: usize, bytes: u64| {
-            count >= most.div_ceil(WORTH_IT) || bytes >= most_bytes / WORTH_IT as u64
-        };
-        let are_worth_it = |slots: &[Slot]| {
-            let bytes = slots.iter().map(|slot| u64::from(self.entries[*slot].message.bytes)).sum();
-            is_worth_it(slots.len(), bytes)
-        };
-        let mut best: Vec<Slot> = Vec::new();
-        let held_back = HeldBack { untold: self.untold(), until: now.after(OVER_SOON_MS) };
-        for rank in (0..self.lanes.current()).rev() {
-            let slots = self.spillable(rank, bounds, &held_back);
-            if slots.len() > best.len() {
-                best = slots;
-            }
-            if are_worth_it(&best) {
-                break;
-            }
-            let lane = self.lanes.at_rank(rank);
-            let here = (lane.ready - lane.spilled).saturating_sub(bounds.keep as u64);
-            let bytes = lane.ready_bytes / lane.ready.max(1) * here;
-            if is_worth_it(here as usize, bytes) {
-                let all = self.within(bounds, bounds.keep, &held_back, lane.iter(&self.entries));
-                if are_worth_it(&all) {
-                    best = all;
-                    break;
-                }
-            }
-        }
-        if best.is_empty() {
-            return None;
-        }
-        for slot in &best {
-            self.entries[*slot].spilling = true;
-        }
-        let messages: Vec<Message> = best.iter().map(|slot| self.entries[*slot].message.clone()).collect();
-        self.spilling.insert(run, messages.iter().map(|message| message.seq).collect());
-        Some(messages)
-    }
-
-    /// The oldest fresh messages of a lane that may go into a run, and come after all its runs.
-    fn spillable(&self, rank: usize, bounds: SpillBounds, held_back: &HeldBack) -> Vec<Slot> {
-        let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
-        // Where older ones are in runs, the first in memory are not leased next.
-        let keep = if lane.runs.is_empty() { bounds.keep } else { 0 };
-        self.within(bounds, keep, held_back, List::from(&self.entries, self.first_spillable(index)))
-    }
-
-    /// The first and the last sequence that runs of which something was taken ever had, those that overlap together, in order. What was fetched from
-    /// them may have left no fact: it must not wait in another run before they are over.
-    fn untold(&self) -> Vec<(Seq, Seq)> {
-        let all = self.runs.values().chain(self.quarantined.values());
-        let taken = all.filter(|run| run.waiting() < u64::from(run.count()));
-        let mut ranges: Vec<(Seq, Seq)> = taken.map(|run| (run.begins, run.last)).collect();
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, before| {
-            let is_one = next.0 <= before.1;
-            if is_one {
-                before.1 = before.1.max(next.1);
-            }
-            is_one
-        });
-        ranges
-    }
-
-    /// Those of some messages, oldest first, that may go into a run, without the first ones, which are kept.
-    fn within(
-        &self,
-        bounds: SpillBounds,
-        keep: usize,
-        held_back: &HeldBack,
-        slots: impl Iterator<Item = Slot>,
-    ) -> Vec<Slot> {
-        let bytes_of = |slot: &Slot| u64::from(self.entries[*slot].message.bytes);
-        let mut kept_bytes = 0;
-        let is_kept = |(at, slot): &(usize, Slot)| {
-            kept_bytes += bytes_of(slot);
-            *at < keep && kept_bytes <= bounds.keep_bytes
-        };
-        let slots = slots.enumerate().skip_while(is_kept).map(|(_, slot)| slot);
-        let slots = slots.filter(|slot| {
-            let entry = &self.entries[*slot];
-            !entry.spilling && !held_back.holds(&entry.message)
-        });
-        let mut bytes = 0;
-        let slots = slots.take(bounds.most).take_while(|slot| {
-            let fits = bytes < bounds.most_bytes;
-            bytes += bytes_of(slot);
-            fits
-        });
-        slots.collect()
-    }
-
-    /// The oldest fresh message of a lane that comes after all its runs. Where many are before those, since they came back from runs, the next by
-    /// sequence is quicker found.
-    fn first_spillable(&self, index: u16) -> Option<Slot> {
-        let lane = self.lanes.lane(index);
-        let mut mark = Mark::default();
-        mark.pass(lane.spilled_to);
-        let mut left = PLAN_LOOKS;
-        self.fresh_after(index, &mut mark, &mut left).unwrap_or_else(|OutOfLooks| {
-            let mut fresh = List::from(&self.entries, lane.fresh_head());
-            fresh.find(|slot| self.entries[*slot].message.seq > lane.spilled_to)
-        })
     }
 
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.

@@ -6,7 +6,7 @@ use overtake_lane::{
     Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Definition,
     Effect, Fact, Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind,
     Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Refusal, Reply, Rewritten, RunId, RunRecord, Scheme, Seq,
-    Settings, SpillBounds, Status, Step, Time, VhostId, Which,
+    Settings, SpillBounds, SpillPlan, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -61,7 +61,9 @@ impl Stage {
 
     fn spill_within(&mut self, run: u64, most: usize, most_bytes: u64) {
         let bounds = SpillBounds { most_bytes, ..all_of(most) };
-        let (queue, messages) = self.broker.plan_spill(RunId(run), bounds).expect("there are some");
+        let SpillPlan::Run(queue, messages) = self.broker.plan_spill(RunId(run), bounds) else {
+            panic!("there are some");
+        };
         self.shelf.put(RunId(run), messages);
         let mut step = Step::default();
         self.broker.spilled(queue, RunId(run), &mut step);
@@ -100,7 +102,7 @@ impl Stage {
 
 /// Nothing is kept in memory.
 fn all_of(most: usize) -> SpillBounds {
-    SpillBounds { keep: 0, keep_bytes: 0, most, most_bytes: 1_000 }
+    SpillBounds { keep: 0, keep_bytes: 0, most, most_bytes: 1_000, looks: 100_000 }
 }
 
 fn plain(priority: i64) -> Publish {
@@ -388,7 +390,35 @@ fn what_is_over_at_once_stays_in_memory_also_after_a_clock_that_was_set_back() {
     };
     let (mut broker, _) = stage.folded(|_| true);
     assert_eq!((broker.now(), seqs(&broker)), (NOW, vec![1]));
-    assert!(broker.plan_spill(RunId(1), all_of(1)).is_none());
+    assert_eq!(broker.plan_spill(RunId(1), all_of(1)), SpillPlan::Nothing);
+}
+
+#[test]
+fn what_leaves_memory_is_looked_for_a_few_messages_a_step() {
+    let mut stage = Stage::new(Settings::default());
+    for priority in [3, 5] {
+        for _ in 0..40 {
+            // Over within 10 ms, so it stays.
+            stage.ask(Command::Publish(Publish { ttl_ms: Some(5), ..plain(priority) }));
+        }
+    }
+    let bounds = SpillBounds { looks: 9, ..all_of(4) };
+    let mut search = || {
+        let plans = std::iter::from_fn(|| Some(stage.broker.plan_spill(RunId(1), bounds)));
+        let mut plans = plans.take(100);
+        let steps = plans.by_ref().take_while(|plan| *plan == SpillPlan::Unfinished).count();
+        (steps, stage.broker.plan_spill(RunId(1), SpillBounds { looks: 1_000, ..bounds }))
+    };
+    let (steps, plan) = search();
+    assert!((8..=20).contains(&steps), "{steps} steps for 80 messages, which it may look at twice");
+    assert_eq!(plan, SpillPlan::Nothing);
+    stage.publish(&[5, 5, 5]);
+    let steps = (0..100).find_map(|step| match stage.broker.plan_spill(RunId(2), bounds) {
+        SpillPlan::Run(_, messages) => Some((step, messages.len())),
+        _ => None,
+    });
+    let (steps, found) = steps.expect("it comes to them");
+    assert!(steps >= 8 && found == 3, "{steps} steps, {found} messages");
 }
 
 #[test]
@@ -480,7 +510,9 @@ fn a_run_that_is_written_between_two_others_keeps_them_apart() {
     let mut stage = Stage::new(fifo());
     stage.publish(&[0; 6]);
     stage.spill(1, 2);
-    let (_, messages) = stage.broker.plan_spill(RunId(2), all_of(2)).expect("there are some");
+    let SpillPlan::Run(_, messages) = stage.broker.plan_spill(RunId(2), all_of(2)) else {
+        panic!("there are some");
+    };
     stage.shelf.put(RunId(2), messages);
     stage.spill(3, 2);
     assert_eq!(stage.plan(4, &[1, 3]), "no");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use overtake_lane::{
     Backlog, Broker, BrowseOrder, Command, ConsumerId, Cursor, Destination, Effect, Fact, Look, Message,
     MessageView, Options, Place, Query, QueueId, QueueView, Refusal, Reply, RunId, RunView, Seq, SpillBounds,
-    State, Status, Step, Time, VhostId,
+    SpillPlan, State, Status, Step, Time, VhostId,
 };
 use post::Post;
 use shelf::{Shelf, run_of};
@@ -105,9 +105,14 @@ impl Watch {
         }
         self.runs += 1;
         let run = RunId(self.runs);
-        let bounds =
-            SpillBounds { keep, keep_bytes: 10 * (nth as u64 % 8), most: 3 + nth % 6, most_bytes: 90 };
-        if let Some((queue, messages)) = self.broker.plan_spill(run, bounds) {
+        let bounds = SpillBounds {
+            keep,
+            keep_bytes: 10 * (nth as u64 % 8),
+            most: 3 + nth % 6,
+            most_bytes: 90,
+            looks: 5,
+        };
+        if let SpillPlan::Run(queue, messages) = self.broker.plan_spill(run, bounds) {
             self.shelf.put(run, messages);
             self.plan = Some((queue, run));
         }
