@@ -1,4 +1,5 @@
-//! Looks at a deep queue: how long publishes to another queue take meanwhile, and how many messages go through it, beside the same while nobody looks.
+//! Looks at a deep queue: how long a publish to another queue and a lease of it take meanwhile, and how many messages go through it, beside the same
+//! while nobody looks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +25,7 @@ const MESSAGES_LONG: usize = 10_000_000;
 /// Messages that go through the other queue, and as many of them at once.
 const TRAFFIC: usize = 100_000;
 const TRAFFIC_AT_ONCE: usize = 100;
-/// Publishes while nobody looks.
+/// Publishes and leases while nobody looks.
 const QUIET: usize = 2_000;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
@@ -91,11 +92,34 @@ fn looks() -> Vec<(&'static str, Browse)> {
     ]
 }
 
-/// Publishes a message to the other queue, and notes how long that took.
-async fn publish(engine: &LocalEngine, spread: &mut Spread) {
-    let start = Instant::now();
-    engine.publish(vec![message("other", 9, None, 100)]).await.map(drop).expect("there is room");
-    spread.saw(start.elapsed().as_nanos() as u64);
+/// How long publishes to another queue took, and leases of it.
+#[derive(Default)]
+struct Others {
+    publishes: Spread,
+    leases: Spread,
+}
+
+impl Others {
+    /// Publishes a message to the other queue, leases it and acknowledges it.
+    async fn pass(&mut self, engine: &LocalEngine) {
+        let start = Instant::now();
+        engine.publish(vec![message("other", 9, None, 100)]).await.map(drop).expect("there is room");
+        self.publishes.saw(start.elapsed().as_nanos() as u64);
+        let start = Instant::now();
+        let leased = engine.lease(LeaseRequest::new("other".into(), 1)).await.expect("a lease");
+        self.leases.saw(start.elapsed().as_nanos() as u64);
+        let receipts = leased.iter().map(|message| message.receipt).collect();
+        engine.settle(receipts, Outcome::Ack).await.map(drop).expect("an acknowledgement");
+    }
+
+    /// p99 and longest, ns, of each.
+    fn told(&mut self) -> [(&'static str, u64, u64); 2] {
+        let each = [("publish to", &mut self.publishes), ("lease of", &mut self.leases)];
+        each.map(|(what, spread)| {
+            let of = |part, spread: &mut Spread| spread.percentile(part).expect("some were measured");
+            (what, of(0.99, spread), of(1.0, spread))
+        })
+    }
 }
 
 async fn fill(engine: &LocalEngine, messages: usize, body_len: usize) {
@@ -106,29 +130,29 @@ async fn fill(engine: &LocalEngine, messages: usize, body_len: usize) {
     }
 }
 
-/// How long it took, and publishes to the other queue meanwhile. The last one waited for its end.
-async fn beside(engine: &LocalEngine, work: impl Future<Output = ()> + Send + 'static) -> (Duration, Spread) {
+/// How long it took, and what others did meanwhile. The last of them waited for its end.
+async fn beside(engine: &LocalEngine, work: impl Future<Output = ()> + Send + 'static) -> (Duration, Others) {
     let start = Instant::now();
     let work = tokio::spawn(async move {
         work.await;
         start.elapsed()
     });
-    let mut meanwhile = Spread::default();
+    let mut meanwhile = Others::default();
     while !work.is_finished() {
-        publish(engine, &mut meanwhile).await;
+        meanwhile.pass(engine).await;
     }
     (work.await.expect("no panic"), meanwhile)
 }
 
-/// How long it took until the work was done, and until the memory of what it took was given back; and publishes to the other queue meanwhile.
+/// How long it took until the work was done, and until the memory of what it took was given back; and what others did meanwhile.
 async fn beside_until_cleared(
     engine: &LocalEngine,
     work: impl Future<Output = ()> + Send + 'static,
-) -> (Duration, Duration, Spread) {
+) -> (Duration, Duration, Others) {
     let (start, bytes) = (Instant::now(), engine.health().memory.bytes);
     let (took, mut meanwhile) = beside(engine, work).await;
     while engine.health().memory.bytes > bytes / 10 {
-        publish(engine, &mut meanwhile).await;
+        meanwhile.pass(engine).await;
     }
     (took, start.elapsed(), meanwhile)
 }
@@ -186,27 +210,29 @@ async fn measure(plan: Plan, messages: usize, body_len: usize) -> Vec<Row> {
         engine.declare_queue(queue, Settings::default()).await.expect("a new queue");
     }
     fill(&engine, messages, body_len).await;
-    let mut quiet = Spread::default();
+    let mut quiet = Others::default();
     for _ in 0..QUIET {
-        publish(&engine, &mut quiet).await;
+        quiet.pass(&engine).await;
     }
     let mut rows = Vec::new();
-    let longest = |what: &str, ns: u64| {
-        let what = format!("longest publish to another queue, {what}");
-        Row::new(what, "publishes", 1, Duration::from_nanos(ns))
-    };
-    let p99 = |spread: &mut Spread| spread.percentile(0.99).expect("some were measured");
-    let most = |spread: &mut Spread| spread.percentile(1.0).expect("some were measured");
-    let (quiet_p99, quiet_most) = (p99(&mut quiet), most(&mut quiet));
-    rows.push(longest(&format!("nobody looks: p99 of {QUIET}"), quiet_p99).reference());
-    rows.push(longest("nobody looks", quiet_most).reference());
-    let ratio = |quiet: u64, busy: u64| quiet as f64 / busy as f64;
-    let others = |what: &str, mut meanwhile: Spread| {
-        let (busy_p99, busy_most) = (p99(&mut meanwhile), most(&mut meanwhile));
-        [
-            longest(&format!("{what}: p99"), busy_p99).beside(ratio(quiet_p99, busy_p99)),
-            longest(what, busy_most).beside(ratio(quiet_most, busy_most)),
-        ]
+    let longest =
+        |what: String, ns: u64| Row::new(format!("longest {what}"), "requests", 1, Duration::from_nanos(ns));
+    let quiet = quiet.told();
+    for (request, p99, most) in quiet {
+        let what = format!("{request} another queue, nobody looks");
+        rows.push(longest(format!("{what}: p99 of {QUIET}"), p99).reference());
+        rows.push(longest(what, most).reference());
+    }
+    let others = |what: &str, mut meanwhile: Others| {
+        let rows = meanwhile.told().into_iter().zip(quiet).flat_map(|((request, p99, most), quiet)| {
+            let what = format!("{request} another queue, {what}");
+            let ratio = |quiet: u64, busy: u64| quiet as f64 / busy as f64;
+            [
+                longest(format!("{what}: p99"), p99).beside(ratio(quiet.1, p99)),
+                longest(what, most).beside(ratio(quiet.2, most)),
+            ]
+        });
+        rows.collect::<Vec<_>>()
     };
     if plan.wants("traffic") {
         rows.extend(traffic(&engine).await);
