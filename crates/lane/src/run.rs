@@ -26,7 +26,7 @@ pub struct SpillBounds {
     pub most: usize,
     /// Once the run has so many bytes of content, no message more.
     pub most_bytes: u64,
-    /// At so many messages is looked for them, at most.
+    /// So many messages that stay may be passed over in search of them.
     pub looks: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Which messages are written to a segment next.
 //!
-//! A step looks at so many messages only, and goes on in the next one: in the lane where it ended, after the messages that it passed over there.
+//! A step passes over so many messages only that stay, and goes on in the next one: in the lane where it ended, after those that it passed over there.
 
 use super::Queue;
 use super::waking::LOOKS_APART_MS;
@@ -60,7 +60,7 @@ impl Queue {
     /// come after all runs of their lane; what was put back, moved or fetched lies among them, so it is chosen only where there is much of it.
     ///
     /// # Errors
-    /// None was found with `looks`. The next call goes on.
+    /// None was found before `looks` others were passed over. The next call goes on.
     pub(crate) fn plan_spill(
         &mut self,
         now: Time,
@@ -184,15 +184,15 @@ impl Queue {
             if found.len() == bounds.most || bytes >= bounds.most_bytes {
                 break;
             }
-            if *looks == 0 {
-                return if found.is_empty() { Err(OutOfLooks) } else { Ok(found) };
-            }
-            *looks -= 1;
             let entry = &self.entries[slot];
             let message = &entry.message;
             kept_bytes += u64::from(message.bytes);
             *keep = if kept_bytes <= bounds.keep_bytes { *keep } else { 0 };
             if *keep > 0 || entry.spilling || held_back.holds(message) {
+                if *looks == 0 {
+                    return if found.is_empty() { Err(OutOfLooks) } else { Ok(found) };
+                }
+                *looks -= 1;
                 *keep = keep.saturating_sub(1);
                 if found.is_empty() {
                     mark.pass(message.seq);
