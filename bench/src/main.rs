@@ -95,7 +95,7 @@ const BENCHES: [(&str, &str, Bench); 21] = [
     }),
     (
         "looks",
-        "at all of a deep queue, in this process, 100-byte bodies, ten levels: how long others wait",
+        "at all of a deep queue of 64 lanes, in this process, 100-byte and 1 KiB bodies: how long others wait",
         |plan| Report::Rows(looks::run(plan)),
     ),
     (

@@ -435,15 +435,19 @@ pub(crate) struct Reader<'a> {
     backlog: &'a dyn Backlog,
     run: &'a Run,
     at: u32,
+    /// So many are read next.
+    chunk: usize,
     read: VecDeque<Message>,
 }
 
 /// Messages that are read at once.
 pub(crate) const CHUNK: usize = 64;
+/// The first time so many, and each time twice as many: where many runs are read side by side, a step needs few of each.
+const FIRST_CHUNK: usize = 4;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, from: u32) -> Self {
-        Self { backlog, run, at: from.max(run.next), read: VecDeque::new() }
+        Self { backlog, run, at: from.max(run.next), chunk: FIRST_CHUNK, read: VecDeque::new() }
     }
 }
 
@@ -453,7 +457,8 @@ impl Iterator for Reader<'_> {
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
             while self.read.is_empty() && self.at < self.run.count {
-                self.read = self.run.read(self.backlog, self.at, CHUNK).into();
+                self.read = self.run.read(self.backlog, self.at, self.chunk).into();
+                self.chunk = (2 * self.chunk).min(CHUNK);
                 if self.read.is_empty() {
                     let lost = self.backlog.lost(self.run.id, self.at);
                     if lost == 0 {
@@ -519,13 +524,15 @@ pub(crate) struct BackReader<'a> {
     backlog: &'a dyn Backlog,
     run: &'a Run,
     end: u32,
+    /// So many are read next.
+    chunk: u32,
     read: Vec<(u32, Message)>,
 }
 
 impl<'a> BackReader<'a> {
     /// Those before this ordinal.
     pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, end: u32) -> Self {
-        Self { backlog, run, end, read: Vec::new() }
+        Self { backlog, run, end, chunk: FIRST_CHUNK as u32, read: Vec::new() }
     }
 }
 
@@ -535,7 +542,8 @@ impl Iterator for BackReader<'_> {
     fn next(&mut self) -> Option<Message> {
         loop {
             while self.read.is_empty() && self.end > self.run.next {
-                let from = self.end.saturating_sub(CHUNK as u32).max(self.run.next);
+                let from = self.end.saturating_sub(self.chunk).max(self.run.next);
+                self.chunk = (2 * self.chunk).min(CHUNK as u32);
                 self.read = self.run.read_between(self.backlog, from..self.end);
                 self.end = from;
             }
