@@ -41,7 +41,7 @@ pub(crate) struct Heap {
     pub(crate) returned: Vec<BTreeMap<Seq, Slot>>,
     pub(crate) groups: Option<Box<Groups>>,
     /// Groups of before the settings said something else of keys.
-    pub(crate) spent: Vec<Box<Groups>>,
+    pub(crate) spent: Vec<Groups>,
 }
 
 impl Remains {
@@ -103,7 +103,7 @@ impl Remains {
 impl Heap {
     fn is_clear(&self) -> bool {
         let Self { entries, by_seq, returned, groups, spent } = self;
-        let is_grouped = groups.iter().chain(spent).any(|groups| !groups.is_clear());
+        let is_grouped = groups.iter().map(|groups| &**groups).chain(spent).any(|groups| !groups.is_clear());
         entries.is_clear() && by_seq.is_empty() && returned.is_empty() && !is_grouped
     }
 
@@ -130,7 +130,7 @@ impl Heap {
                 self.returned.pop();
             }
         }
-        for groups in self.groups.iter_mut().chain(&mut self.spent) {
+        for groups in self.groups.iter_mut().map(|groups| &mut **groups).chain(&mut self.spent) {
             groups.clear(left);
         }
     }

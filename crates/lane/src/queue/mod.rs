@@ -90,7 +90,7 @@ pub(crate) struct Queue {
     /// Where the settings speak of keys.
     groups: Option<Box<Groups>>,
     /// Those of before the settings said something else of keys, to be freed.
-    spent: Vec<Box<Groups>>,
+    spent: Vec<Groups>,
     /// Where the settings have a rate.
     bucket: Option<Bucket>,
     pub(crate) by_seq: SeqIndex,

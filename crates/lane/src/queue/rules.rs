@@ -107,7 +107,7 @@ impl Queue {
         }
         let before = self.groups.take();
         let Some(terms) = terms else {
-            self.spent.extend(before);
+            self.spent.extend(before.map(|before| *before));
             return false;
         };
         let groups = before.map_or_else(|| Groups::new(terms, self.seed), |before| before.anew(terms));
@@ -121,7 +121,7 @@ impl Queue {
             while *room > 0 && groups.carry() {
                 *room -= 1;
             }
-            self.spent.extend(groups.take_spent());
+            self.spent.extend(groups.take_spent().map(|spent| *spent));
         }
         while *room > 0
             && let Some(spent) = self.spent.last_mut()

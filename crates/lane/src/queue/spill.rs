@@ -174,7 +174,7 @@ impl Queue {
         let returned = lanes.map(|index| self.lanes.lane_mut(index).take_returned());
         let returned = returned.filter(|returned| !returned.is_empty()).collect();
         let before = self.groups.as_mut().and_then(|groups| groups.take_before());
-        self.spent.extend(before);
+        self.spent.extend(before.map(|before| *before));
         Heap { entries: self.entries, by_seq: self.by_seq, returned, groups: self.groups, spent: self.spent }
     }
 
