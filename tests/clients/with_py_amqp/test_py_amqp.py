@@ -179,12 +179,14 @@ def test_the_other_way_to_log_in(connect):
         connect(login_method="AMQPLAIN", password="wrong")
 
 
-def test_who_falls_silent_is_cut_off_and_what_he_had_comes_back(connect, channel):
+def test_who_falls_silent_is_cut_off_and_what_he_had_comes_back(connect):
     """A client that agreed to heartbeats and sends none, with a message in hand."""
+    # With confirms: without them another connection's get may come before the publish.
+    channel = connect(confirm_publish=True).channel()
     queue = channel.queue_declare(auto_delete=False, exclusive=False).queue
     publish(channel, queue, "in hand")
     silent = connect(heartbeat=1)
-    silent.channel().basic_get(queue)
+    assert silent.channel().basic_get(queue).body == "in hand"
     assert get_all(channel, queue) == []
     silent.sock.settimeout(GUARD_S)
     # The broker's heartbeats, then its end of the line.
