@@ -177,11 +177,7 @@ impl Queue {
                     self.bring(seq);
                 }
             }
-            Which::Seqs(seqs) => {
-                for seq in seqs {
-                    self.bring(*seq);
-                }
-            }
+            Which::Seqs(seqs) => self.bring_each(seqs),
             Which::All => self.bring_all(),
         }
     }

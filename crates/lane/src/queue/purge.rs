@@ -229,9 +229,7 @@ impl Queue {
     /// Takes for true that the messages up to this sequence are gone, but for these, in order.
     pub(crate) fn fold_purged(&mut self, before: Seq, kept: &[Seq], step: &mut Step) {
         self.next_seq = self.next_seq.max(before);
-        for seq in kept {
-            self.bring(*seq);
-        }
+        self.bring_each(kept);
         let is_gone = |seq: Seq| seq < before && kept.binary_search(&seq).is_err();
         let gone: Vec<Slot> =
             (self.by_seq.from(Seq(0))).filter(|slot| is_gone(self.entries[*slot].message.seq)).collect();

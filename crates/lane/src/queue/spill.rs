@@ -3,6 +3,7 @@
 //! A message is either in the entries or waits in exactly one run; the gauges count it the same.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ use crate::ordinals::Ordinals;
 use crate::remains::Heap;
 use crate::run::{CHUNK, MergedRuns, Reader, Run, RunId, RunRecord};
 use crate::walk::{Mark, OutOfLooks};
+
+/// Messages lie close together if their sequences span at most this many for each of them.
+const APART_MAX: u64 = 16;
 
 impl Queue {
     // ---- out of memory ----
@@ -261,6 +265,13 @@ impl Queue {
         })
     }
 
+    /// Brings the messages of these sequences into memory, if they wait in runs.
+    pub(crate) fn bring_each(&mut self, seqs: &[Seq]) {
+        for (run, ordinal, message) in self.each_in_runs(seqs) {
+            self.fetch(run, ordinal, message);
+        }
+    }
+
     /// Brings back everything that waits in runs, where groups count it: but for what moves out of former lanes later.
     pub(super) fn bring_grouped(&mut self) {
         for run in self.runs.values().filter(|run| !run.is_mixed).map(|run| run.id).collect::<Vec<_>>() {
@@ -298,10 +309,9 @@ impl Queue {
         if self.runs.values().all(|run| run.deaths == 0) {
             return;
         }
-        for seq in seqs {
-            let found = self.in_runs(*seq).filter(|(_, _, message)| self.is_from_elsewhere(message));
-            if let Some((id, ordinal, message)) = found {
-                self.fetch(id, ordinal, message);
+        for (run, ordinal, message) in self.each_in_runs(seqs) {
+            if self.is_from_elsewhere(&message) {
+                self.fetch(run, ordinal, message);
             }
         }
     }
@@ -408,6 +418,27 @@ impl Queue {
             let message = run.read(&*self.backlog, ordinal, 1).pop()?;
             (message.seq == seq).then_some((run.id, ordinal, message))
         })
+    }
+
+    /// The messages of these sequences that wait in runs. Where the sequences lie close together, all runs that may have some are read side by side:
+    /// one by one, a run of every lane would be searched for each of them.
+    fn each_in_runs(&self, seqs: &[Seq]) -> Vec<(RunId, u32, Message)> {
+        let is_away = |seq: &Seq| *seq <= self.spilled_to && self.by_seq.get(*seq).is_none();
+        let away: BTreeSet<Seq> = seqs.iter().copied().filter(is_away).collect();
+        let (Some(first), Some(last)) = (away.first().copied(), away.last().copied()) else {
+            return Vec::new();
+        };
+        if last.0 - first.0 > APART_MAX * away.len() as u64 {
+            return away.into_iter().filter_map(|seq| self.in_runs(seq)).collect();
+        }
+        let of_run = |run: &Run| {
+            let at = if run.first < first { self.backlog.rank(run.id, first) } else { 0 };
+            let there = Reader::new(&*self.backlog, run, at).take_while(|(_, message)| message.seq <= last);
+            let found = there.filter(|(_, message)| away.contains(&message.seq));
+            found.map(|(ordinal, message)| (run.id, ordinal, message)).collect::<Vec<_>>()
+        };
+        let may_have = |run: &&Run| run.first <= last && first <= run.last;
+        self.runs.values().filter(may_have).flat_map(of_run).collect()
     }
 
     /// The pending message of an id that waits in a run. One that is over may be there still, and another one beside it.
