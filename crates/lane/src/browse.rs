@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -16,31 +15,26 @@ use crate::priority::{Original, Priority};
 use crate::queue::Queue;
 use crate::record::Ending;
 use crate::refusal::Refusal;
-use crate::run::{BackReader, Backlog, Run};
+use crate::run::Run;
 use crate::settings::Order;
 use crate::view::{BrowseOrder, Count, Cursor, LaneView, Look, MessageView, Query, QueueView};
 use crate::walk::Walk;
 
 impl Queue {
     /// A page of messages that `accept` takes.
-    pub(crate) fn browse(
-        &self,
-        query: &Query,
-        backlog: &dyn Backlog,
-        accept: &mut dyn FnMut(Place) -> bool,
-    ) -> Look {
+    pub(crate) fn browse(&self, query: &Query, accept: &mut dyn FnMut(Place) -> bool) -> Look {
         if query.order == BrowseOrder::Dispatch {
             let query = Query { looks: None, ..query.clone() };
             return self.walk(&query, &mut Walk::default(), accept);
         }
         let mut look = Look::default();
         let mut last = query.cursor;
-        for (at, lane, message) in self.browse_from(query, backlog) {
+        for (at, lane, message) in self.browse_from(query) {
             if look.messages.len() == query.limit || query.has_looked_at(look.looked) {
                 return Look { next: last, ..look };
             }
             let is_taken = query.takes(&message) && accept(message.place);
-            if backlog.awaits_disk() {
+            if self.awaits_disk() {
                 break;
             }
             look.looked += 1;
@@ -55,7 +49,7 @@ impl Queue {
                 look.messages.push((at, self.view_message(lane, &message)));
             }
         }
-        let next = backlog.awaits_disk().then(|| last.unwrap_or_else(|| self.begin_of(query.order)));
+        let next = self.awaits_disk().then(|| last.unwrap_or_else(|| self.begin_of(query.order)));
         Look { next, ..look }
     }
 
@@ -67,11 +61,7 @@ impl Queue {
         }
     }
 
-    fn browse_from<'a>(
-        &'a self,
-        query: &'a Query,
-        backlog: &'a dyn Backlog,
-    ) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
+    fn browse_from<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = Browsed<'a>> + 'a> {
         let after = query.cursor.map_or(0, |cursor| cursor.0);
         match query.order {
             BrowseOrder::Newest if self.standing(query) == Some(0) => Box::new(std::iter::empty()),
@@ -79,7 +69,7 @@ impl Queue {
                 let before = query.cursor.unwrap_or_else(|| self.begin_of(query.order));
                 let before = Seq(before.0);
                 Box::new(
-                    (self.messages_before(before, query, backlog))
+                    (self.messages_before(before, query))
                         .map(|(lane, message)| (Cursor(message.seq.0), lane, message)),
                 )
             }
@@ -96,38 +86,20 @@ impl Queue {
         &'a self,
         before: Seq,
         query: &Query,
-        backlog: &'a dyn Backlog,
     ) -> impl Iterator<Item = (u16, Cow<'a, Message>)> + 'a {
         let mut here = self.slots_before(before, query.status).peekable();
         let only = query.priority.and_then(|priority| self.own_lane(priority));
         // Only what is ready waits in runs.
-        let may_have = |run: &&Run| {
-            let is_ready = query.status.is_none_or(|status| status == Status::Ready);
-            is_ready && run.first < before && only.is_none_or(|rank| self.lanes.rank_of(run.lane) == rank)
-        };
-        let runs: Vec<&Run> = self.runs.values().filter(may_have).collect();
-        let last = |(at, run): (usize, &&Run)| (run.last.min(before), at, false);
-        // A run is read only when it may be next.
-        let mut heap: BinaryHeap<(Seq, usize, bool)> = runs.iter().enumerate().map(last).collect();
-        let readers = runs.into_iter().map(|run| {
-            let end = if run.last < before { run.count() } else { backlog.rank(run.id, before) };
-            (run.lane, BackReader::new(backlog, run, end).peekable())
-        });
-        let mut readers: Vec<_> = readers.collect();
+        let is_ready = query.status.is_none_or(|status| status == Status::Ready);
+        let ranks = if is_ready { 0..self.lanes.len() } else { 0..0 };
+        let ranks = ranks.filter(|rank| only.is_none_or(|only| only == *rank));
+        let mut spilled = self.runs_before(ranks.map(|rank| self.lanes.at_rank(rank)), before);
         std::iter::from_fn(move || {
-            while let Some((next, at, is_exact)) = heap.peek().copied() {
-                if here.peek().is_some_and(|slot| self.entries[*slot].message.seq > next) {
-                    break;
-                }
-                heap.pop();
-                let (lane, reader) = &mut readers[at];
-                let message = if is_exact { reader.next() } else { None };
-                heap.extend(reader.peek().map(|message| (message.seq, at, true)));
-                if let Some(message) = message {
-                    return Some((*lane, Cow::Owned(message)));
-                }
-            }
-            here.next().map(|slot| (self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message)))
+            let next = here.peek().map(|slot| self.entries[*slot].message.seq);
+            let spilled = spilled.next_before(next).map(|(lane, message)| (lane, Cow::Owned(message)));
+            spilled.or_else(|| {
+                here.next().map(|slot| (self.entries[slot].lane, Cow::Borrowed(&self.entries[slot].message)))
+            })
         })
     }
 
@@ -144,12 +116,7 @@ impl Queue {
     }
 
     /// How many messages a query takes of those before its cursor; without `accept`, all that match.
-    fn count(
-        &self,
-        query: &Query,
-        backlog: &dyn Backlog,
-        accept: Option<&mut dyn FnMut(Place) -> bool>,
-    ) -> Count {
+    fn count(&self, query: &Query, accept: Option<&mut dyn FnMut(Place) -> bool>) -> Count {
         let narrows = query.key.is_some() || query.ending.is_some() || query.without_priority;
         let is_counted = accept.is_none() && !narrows && query.cursor.is_none();
         if let Some(count) = self.standing(query).filter(|_| is_counted) {
@@ -159,19 +126,19 @@ impl Queue {
         let accept = accept.unwrap_or(&mut all);
         let mut last = query.cursor.unwrap_or_else(|| self.begin_of(BrowseOrder::Newest));
         let mut counted = Count::default();
-        for (_, message) in self.messages_before(Seq(last.0), query, backlog) {
+        for (_, message) in self.messages_before(Seq(last.0), query) {
             if query.has_looked_at(counted.looked) {
                 return Count { next: Some(last), ..counted };
             }
             let is_taken = query.takes(&message) && accept(message.place);
-            if backlog.awaits_disk() {
+            if self.awaits_disk() {
                 break;
             }
             last = Cursor(message.seq.0);
             counted.looked += 1;
             counted.count += u64::from(is_taken);
         }
-        Count { next: backlog.awaits_disk().then_some(last), ..counted }
+        Count { next: self.awaits_disk().then_some(last), ..counted }
     }
 
     /// How many messages have the status and the priority of a query, where the gauges of the lanes say it.
@@ -430,7 +397,7 @@ impl Broker {
         query: &Query,
         accept: &mut dyn FnMut(Place) -> bool,
     ) -> Result<Look, Refusal> {
-        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, &*self.backlog, accept))
+        Ok(self.queue_ref(self.id_of(vhost, name)?).browse(query, accept))
     }
 
     /// One message by its id, with its position and its position among its own priority.
@@ -470,7 +437,7 @@ impl Broker {
         query: &Query,
         accept: Option<&mut dyn FnMut(Place) -> bool>,
     ) -> Result<Count, Refusal> {
-        Ok(self.queue_ref(self.id_of(vhost, name)?).count(query, &*self.backlog, accept))
+        Ok(self.queue_ref(self.id_of(vhost, name)?).count(query, accept))
     }
 }
 

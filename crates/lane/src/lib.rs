@@ -42,6 +42,7 @@ mod pulling;
 mod pushes;
 mod queue;
 mod rate;
+mod readers;
 mod record;
 mod refusal;
 mod remains;

@@ -285,8 +285,8 @@ impl<T> Core<T> {
 
 /// Bytes of memory that help to see that an id is new without reading the disk, at most: ten bits for 26 million ids.
 const ID_FILTER_BYTES_MAX: usize = 32 << 20;
-/// Segments kept open at once.
-const SEGMENTS_OPEN: usize = 64;
+/// Segments kept open at once: a look at a queue of 64 lanes reads one of each side by side, and others read, too.
+const SEGMENTS_OPEN: usize = 256;
 
 fn chunk_of(lsn: Lsn, options: &Options) -> u32 {
     u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^31 chunks")

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use overtake_lane::{Asker, Command, Outcome, Receipt, Time};
 use tokio::sync::watch;
@@ -26,10 +26,12 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
 const FULL_RETRY_MS: u64 = 1_000;
-/// Messages that a step of a scan looks at while nothing else is asked: whoever asks then waits for a ms or two.
+/// Messages that a step of a scan looks at while nothing else is asked, at most: fewer where they took longer in the steps before.
 const LOOKS_IDLE: usize = 2_048;
 /// And while something is: so much less than what is asked takes.
 const LOOKS_BUSY: usize = 256;
+/// A step of a scan takes about so long while nothing else is asked: whoever asks then waits for its end.
+const LOOK_TIME: Duration = Duration::from_millis(1);
 /// Messages of deleted and purged queues whose contents are released at once while nothing else is asked: that takes about a quarter of a ms.
 const CLEARED_IDLE: usize = 1_024;
 /// And while something is: so much less than what is asked takes.
@@ -62,6 +64,8 @@ pub(super) struct BrokerThread {
     parked: VecDeque<Ask>,
     /// Something was asked since the last turn.
     is_busy: bool,
+    /// Messages that the next step of a scan looks at while nothing else is asked.
+    looks_idle: usize,
     in_flight: usize,
     preparing: bool,
     retry: Option<Time>,
@@ -89,6 +93,7 @@ impl BrokerThread {
             answers: Vec::new(),
             parked: VecDeque::new(),
             is_busy: false,
+            looks_idle: LOOKS_IDLE,
             in_flight: 0,
             preparing: false,
             retry: None,
@@ -470,11 +475,18 @@ impl BrokerThread {
                 Ticket::Caller(caller) => caller.is_closed(),
                 Ticket::Session { session, .. } => !self.sessions.is_there(*session),
             });
-            let looks = if is_busy { LOOKS_BUSY } else { LOOKS_IDLE };
+            let looks = if is_busy { LOOKS_BUSY } else { self.looks_idle };
+            let (begun, looked) = (Instant::now(), self.core.looked());
             if let Some(change) = self.core.scan_on(now, looks)
                 && !self.core.must_wait(Asker::default(), &change)
             {
                 self.core.change_on(now, change);
+            }
+            let looked = (self.core.looked() - looked) as usize;
+            // A step that ended early says little.
+            if looked >= LOOKS_BUSY / 2 {
+                let in_time = looked as u128 * LOOK_TIME.as_nanos() / begun.elapsed().as_nanos().max(1);
+                self.looks_idle = (in_time as usize).clamp(LOOKS_BUSY, LOOKS_IDLE);
             }
         }
     }

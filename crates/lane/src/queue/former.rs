@@ -15,7 +15,8 @@ use crate::entries::Slot;
 use crate::ids::Seq;
 use crate::lane::Lane;
 use crate::message::State;
-use crate::run::{CHUNK, RunId, RunRecord};
+use crate::readers::CHUNK;
+use crate::run::{RunId, RunRecord};
 
 impl Queue {
     /// Its lanes are those of its settings from now on, with nothing in them: the `same` as before, or others.

@@ -9,8 +9,9 @@ use crate::entries::Slot;
 use crate::ids::{LeaseId, Place, Seq, Time};
 use crate::message::{Message, Settled, State};
 use crate::ordinals::Ordinals;
+use crate::readers::Reader;
 use crate::record::Work;
-use crate::run::{Reader, Rewritten, Run, RunId, RunRecord};
+use crate::run::{Rewritten, Run, RunId, RunRecord};
 
 /// More bytes of content than a queue ever holds.
 const QUEUE_BYTES_MAX: u64 = 1 << 62;

@@ -3,6 +3,7 @@
 //! A message is either in the entries or waits in exactly one run; the gauges count it the same.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -12,10 +13,12 @@ use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
+use crate::lane::Lane;
 use crate::message::{Message, Settled};
 use crate::ordinals::Ordinals;
+use crate::readers::{CHUNK, Downwards, MergedRuns, Reader, Upwards};
 use crate::remains::Heap;
-use crate::run::{CHUNK, MergedRuns, Reader, Run, RunId, RunRecord};
+use crate::run::{Run, RunId, RunRecord};
 use crate::walk::{Mark, OutOfLooks};
 
 /// Messages lie close together if their sequences span at most this many for each of them.
@@ -491,12 +494,45 @@ impl Queue {
         let lane = self.lanes.lane(index);
         let here = lane.iter_after(&self.entries, after, fresh);
         let here = here.map(|slot| Cow::Borrowed(&self.entries[slot].message));
-        let runs = lane.runs.iter().map(|(_, id)| &self.runs[id]);
-        let (mut here, mut spilled) = (here.peekable(), MergedRuns::new(&*self.backlog, runs, after.next()));
+        let (mut here, mut spilled) = (here.peekable(), self.runs_from(std::iter::once(lane), after.next()));
         std::iter::from_fn(move || {
             let next = here.peek().map(|message| message.seq);
             spilled.next_before(next).map(|(_, message)| Cow::Owned(message)).or_else(|| here.next())
         })
+    }
+
+    /// What waits in runs of these lanes from a sequence on, by sequence.
+    fn runs_from<'a>(
+        &'a self,
+        lanes: impl Iterator<Item = &'a Lane>,
+        from: Seq,
+    ) -> MergedRuns<'a, Upwards<'a>> {
+        let of_lane = |lane: &'a Lane| {
+            let up_to = ..=(from, RunId(u64::MAX));
+            let begin = if lane.is_tangled { None } else { lane.runs.range(up_to).next_back() };
+            let runs = lane.runs.range(begin.copied().unwrap_or((Seq(0), RunId(0)))..);
+            runs.map(|(_, id)| &self.runs[id]).filter(move |run| run.last >= from)
+        };
+        MergedRuns::new(Upwards { backlog: &*self.backlog, from }, lanes.map(of_lane))
+    }
+
+    /// What waits in runs of these lanes before a sequence, the greatest first.
+    pub(crate) fn runs_before<'a>(
+        &'a self,
+        lanes: impl Iterator<Item = &'a Lane>,
+        before: Seq,
+    ) -> MergedRuns<'a, Downwards<'a>> {
+        let of_lane = |lane: &'a Lane| {
+            let runs = lane.runs.range(..(before, RunId(0))).rev().map(|(_, id)| &self.runs[id]);
+            let tangled = lane.is_tangled.then(|| {
+                let mut runs: Vec<&Run> = runs.clone().collect();
+                runs.sort_by_key(|run| Reverse(run.last));
+                runs
+            });
+            let in_order = if lane.is_tangled { None } else { Some(runs) };
+            tangled.into_iter().flatten().chain(in_order.into_iter().flatten())
+        };
+        MergedRuns::new(Downwards { backlog: &*self.backlog, before }, lanes.map(of_lane))
     }
 
     /// The first message of a lane's list `fresh` after a mark.
@@ -520,7 +556,7 @@ impl Queue {
     /// Every message from this sequence on with the index of its lane, by sequence.
     pub(crate) fn messages_from(&self, seq: Seq) -> impl Iterator<Item = (u16, Cow<'_, Message>)> + '_ {
         let mut here = self.by_seq.from(seq).map(|slot| &self.entries[slot]).peekable();
-        let mut spilled = MergedRuns::new(&*self.backlog, self.runs.values(), seq);
+        let mut spilled = self.runs_from(self.lanes.iter(), seq);
         std::iter::from_fn(move || {
             let next = here.peek().map(|entry| entry.message.seq);
             let spilled = spilled.next_before(next).map(|(lane, message)| (lane, Cow::Owned(message)));

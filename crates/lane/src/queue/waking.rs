@@ -7,7 +7,8 @@ use crate::deaths::DeathReason;
 use crate::fact::Fact;
 use crate::ids::Time;
 use crate::message::Settled;
-use crate::run::{Reader, RunId};
+use crate::readers::Reader;
+use crate::run::RunId;
 
 /// A run is looked through for expired messages at most so many times between its first expiry and its last.
 const LOOKS: u64 = 64;

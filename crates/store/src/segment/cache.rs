@@ -40,6 +40,11 @@ impl Cache {
         }
     }
 
+    /// Bytes of the blocks that are here.
+    pub(super) fn len(&self) -> usize {
+        self.slots.iter().flatten().map(|block| block.len()).sum()
+    }
+
     pub(super) fn clear(&mut self) {
         self.slots = [None, None];
     }

@@ -251,6 +251,11 @@ impl<D: Disk> Segment<D> {
         self.cache().clear();
     }
 
+    /// Bytes of the blocks that are kept in memory.
+    pub(super) fn blocks_len(&self) -> usize {
+        self.cache().len()
+    }
+
     /// Where one of the two copies of the header is wrong, if one is.
     pub(super) fn bad_copy_at(&self) -> Option<u64> {
         self.copies.bad_at()

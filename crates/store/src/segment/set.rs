@@ -1,9 +1,9 @@
 //! The segments of a store.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use lru::LruCache;
 use overtake_lane::QueueId;
 
 use super::header::SegmentHeader;
@@ -36,19 +36,22 @@ pub enum Aside {
 
 struct State<D: Disk> {
     next: u64,
-    /// The one used last comes last.
-    open: VecDeque<Arc<Segment<D>>>,
+    open: LruCache<u64, Arc<Segment<D>>>,
 }
 
+/// Segments are closed, those not used for longest first, while the blocks that the open ones keep in memory have more bytes than this; what
+/// they have is counted whenever a segment is opened.
+const BLOCKS_BYTES_MAX: usize = 64 << 20;
+
 impl<D: Disk> Segments<D> {
-    /// The segments in a directory. At most `open_max` of them, at least one, are kept open at once; see [`Segment`] for how
-    /// much memory each takes. `store_id` and `life` are those of [`Opened`](crate::Opened).
+    /// The segments in a directory. At most `open_max` of them, at least one, are kept open at once, and fewer where their blocks are large: see
+    /// [`Segment`] for how much memory each takes. `store_id` and `life` are those of [`Opened`](crate::Opened).
     ///
     /// # Errors
     /// [`StoreError::Io`]. No segment is read.
     pub fn open(disk: D, store_id: u64, life: u32, open_max: usize) -> Result<Self, StoreError> {
         let next = numbers(&disk)?.last().map_or(1, |last| last + 1);
-        let state = Mutex::new(State { next, open: VecDeque::new() });
+        let state = Mutex::new(State { next, open: LruCache::unbounded() });
         Ok(Self { disk, store_id, life, open_max: open_max.max(1), state })
     }
 
@@ -131,12 +134,12 @@ impl<D: Disk> Segments<D> {
     /// A segment, if it is open.
     #[must_use]
     pub fn get_open(&self, number: u64) -> Option<Arc<Segment<D>>> {
-        self.state().get(number)
+        self.state().open.get(&number).cloned()
     }
 
     /// Closes a segment, if it is open; those who hold it may go on reading.
     pub fn close(&self, number: u64) {
-        self.state().take(number);
+        self.state().open.pop(&number);
     }
 
     /// Removes a segment, if it is there. It may come back when the power fails; whoever finds one that nobody knows of
@@ -190,28 +193,16 @@ impl<D: Disk> Segments<D> {
 
     fn keep(&self, segment: Arc<Segment<D>>) {
         let mut state = self.state();
-        state.take(segment.info().number);
-        state.open.push_back(segment);
-        if state.open.len() > self.open_max {
-            state.open.pop_front();
+        let mut bytes: usize = state.open.iter().map(|(_, open)| open.blocks_len()).sum();
+        while state.open.len() >= self.open_max || bytes > BLOCKS_BYTES_MAX {
+            let Some((_, closed)) = state.open.pop_lru() else { break };
+            bytes -= closed.blocks_len().min(bytes);
         }
+        state.open.put(segment.info().number, segment);
     }
 
     fn state(&self) -> MutexGuard<'_, State<D>> {
         self.state.lock().expect("no one panics while holding the segments")
-    }
-}
-
-impl<D: Disk> State<D> {
-    fn get(&mut self, number: u64) -> Option<Arc<Segment<D>>> {
-        let open = self.take(number)?;
-        self.open.push_back(open.clone());
-        Some(open)
-    }
-
-    fn take(&mut self, number: u64) -> Option<Arc<Segment<D>>> {
-        let place = self.open.iter().rposition(|open| open.info().number == number)?;
-        self.open.remove(place)
     }
 }
 

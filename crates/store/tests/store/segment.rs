@@ -1,7 +1,7 @@
 //! The life of a segment without damage: what is written comes back, whatever its size, and costs what it should.
 
 use overtake_lane::{Extras, Message, Original, Place, Priority, Seq, State, Time};
-use overtake_store::{Disk, MemoryDisk, Segment, StoreError, check};
+use overtake_store::{Disk, MemoryDisk, Segment, Segments, StoreError, check};
 use proptest::prelude::*;
 
 use crate::common;
@@ -220,6 +220,24 @@ fn a_number_is_never_used_twice() {
     again.keep_free(8);
     again.keep_free(2);
     assert_eq!(write(&again, &numbered(1, 9)).expect("a segment").number, 9);
+}
+
+#[test]
+fn fewer_segments_are_open_where_their_blocks_are_large() {
+    const LARGE: usize = 1_000_000;
+    let disk = MemoryDisk::new(1);
+    let set = Segments::open(disk.clone(), STORE_ID, 1, 1_000).expect("the directory can be listed");
+    let mut pairs = numbered(2, 0);
+    for (_, content) in &mut pairs {
+        content.resize(LARGE, 7);
+    }
+    let most = (64 << 20) / (2 * LARGE);
+    for number in 1..=most as u64 + 10 {
+        write(&set, &pairs).expect("a segment");
+        let segment = set.get(number).expect("no damage").expect("it is there");
+        assert_eq!(read_all(&segment, 1).expect("it is read"), pairs);
+    }
+    assert!((most - 1..=most + 1).contains(&set.open_count()), "{} are open", set.open_count());
 }
 
 #[test]
