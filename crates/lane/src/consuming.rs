@@ -196,6 +196,7 @@ impl Broker {
         {
             // It is gone with its queue, or holds nothing any more.
             if let Some(Seat { queue: id, .. }) = self.seats.get(&consumer).copied() {
+                self.rule_late(id, step);
                 let queue = self.queues.get_mut(&id).expect("a queue with a consumer is there");
                 queue.used = now;
                 let (done, dying) = queue.give_back(now, consumer, room, &mut self.work_notes, step);
@@ -213,6 +214,7 @@ impl Broker {
     fn end_taker(&mut self, consumer: ConsumerId, step: &mut Step) {
         let seat = self.seats.remove(&consumer).expect("whoever takes has a seat");
         self.sessions.forget_taker(seat.session, consumer);
+        self.rule_late(seat.queue, step);
         let now = self.now;
         let queue = self.queues.get_mut(&seat.queue).expect("a queue with a consumer is there");
         queue.used = now;

@@ -2,7 +2,7 @@
 
 use overtake_lane::{
     Address, ApplyTo, Asker, Broker, Command, Consume, ConsumerId, Effect, Fact, Given, Options, Outcome,
-    Pattern, Place, Policy, PolicyKind, Publish, Receipt, Reply, Settings, Step, Time, VhostId,
+    Pattern, Place, Policy, PolicyKind, Publish, Receipt, Reply, SessionId, Settings, Step, Time, VhostId,
 };
 
 use crate::story::START;
@@ -184,6 +184,28 @@ fn a_queue_in_which_something_is_settled_or_dies_or_time_passes_is_ruled_before(
     many.apply(Command::Settle { receipts: [receipt].into_iter().collect(), outcome });
     assert_eq!((many.ready("zz"), many.ready("q0999")), (0, 1), "it was delivered as often as it may");
     assert_eq!((many.max_length("zz"), many.max_length("q0999")), (2, 2));
+}
+
+/// What comes back from whoever leaves is a failed delivery; a policy that let it die then does not hold any more.
+#[test]
+fn a_queue_that_somebody_leaves_is_ruled_before() {
+    let (session, consumer) = (SessionId(1), ConsumerId(1));
+    for leaves in [Command::EndSession { session }, Command::Cancel { consumer }] {
+        let mut many = Many::new(QUEUES, &Settings::default());
+        many.set("p", "", r#"{"delivery-limit":0}"#);
+        while many.broker.is_late() {
+            many.tick();
+        }
+        many.publish("q0999", 1);
+        let by_session =
+            |command| Command::By { asker: Asker::connected(session), command: Box::new(command) };
+        many.apply(by_session(Command::Consume(Consume::new(consumer, "q0999".into()))));
+        assert_eq!(many.given().len(), 1);
+        many.set("p", "", TWO);
+        assert_eq!(many.max_length("q0999"), 0, "it is not its turn");
+        many.apply(by_session(leaves));
+        assert_eq!((many.max_length("q0999"), many.ready("q0999")), (2, 1));
+    }
 }
 
 #[test]

@@ -46,6 +46,18 @@ pub(crate) fn has_too_many(book: &Book, queue: QueueId, seen: &Seen) -> bool {
     settings.overflow == Overflow::Evict && is_over(settings, &waiting)
 }
 
+/// Whether a queue evicts and has more than its limits allow, or will have when what is lent comes back.
+pub(crate) fn may_evict(book: &Book, queue: QueueId, seen: &Seen) -> bool {
+    let Some(settings) = book.settings.get(&queue) else { return false };
+    let left = seen.messages.iter().filter(|message| message.state != State::Dead);
+    let waiting = left.fold(Waiting::default(), |Waiting { count, bytes, ready }, message| Waiting {
+        count: count + 1,
+        bytes: bytes + u64::from(message.bytes),
+        ready,
+    });
+    settings.overflow == Overflow::Evict && is_over(settings, &waiting)
+}
+
 fn is_over(settings: &Settings, waiting: &Waiting) -> bool {
     let is_over = |most: u64, now: u64| most > 0 && now > most;
     is_over(settings.max_length, waiting.count) || is_over(settings.max_bytes, waiting.bytes)

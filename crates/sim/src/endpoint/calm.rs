@@ -4,6 +4,7 @@ use overtake_engine::core::Request;
 use overtake_lane::{Command, Message, QueueId, State, Time, VhostId};
 
 use super::{Endpoint, Open};
+use crate::check::cap::may_evict;
 use crate::failure::{Checked, Promise, hold};
 use crate::world::{Event, World};
 
@@ -51,6 +52,10 @@ impl World {
                 }
             }
             let Some((queue, seen)) = self.audit.named(VhostId::DEFAULT, &one.queue) else { continue };
+            // A policy of just now may have some of them evicted, step by step.
+            if may_evict(&self.book, queue, seen) {
+                continue;
+            }
             // What is lent may die with that lease, by what the queue said when it was.
             let waits = |message: &&Message| {
                 matches!(message.state, State::Ready | State::Delayed { .. })
