@@ -53,7 +53,7 @@ impl Default for Options {
             max_message_bytes: 16 << 20,
             default_ttl_ms: 0,
             inbox: 4_096,
-            step_max: 512,
+            step_max: 256,
             memory_bytes: 128 << 20,
             inbox_bytes: 16 << 20,
             pushed_bytes: 64 << 20,

@@ -22,10 +22,10 @@ const ENTRY_BYTES: u64 = 320;
 pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 /// And at least, so that a small memory does not make many small segments.
 const RUN_BYTES_MIN: u64 = 4 << 10;
-/// Messages of one run, at most: they leave memory in one step, in which nobody is served, 0.25 µs each.
-const RUN_MESSAGES_MAX: u64 = 4 << 10;
-/// Messages that stay and are passed over in one step to find those of a run: half a ms. With debug assertions few, as queues of tests are not deep.
-const PLAN_LOOKS: usize = if cfg!(debug_assertions) { 256 } else { 8 << 10 };
+/// Messages of one run, at most: they leave memory in one step, in which nobody is served, half a µs each, and the next run is planned, as long.
+const RUN_MESSAGES_MAX: u64 = 2 << 10;
+/// Messages that stay and are passed over in one step to find those of a run: up to a ms. With debug assertions few, as queues of tests are not deep.
+const PLAN_LOOKS: usize = if cfg!(debug_assertions) { 256 } else { 2 << 10 };
 /// The oldest messages of each lane stay, as they are leased next: at most so many,
 const KEEP_MAX: u64 = 64;
 /// and this part of the memory for messages, so that large ones in many lanes do not take it all.

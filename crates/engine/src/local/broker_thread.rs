@@ -22,6 +22,8 @@ use crate::session::{self, Taken};
 const TURN_MAX: usize = 1_024;
 /// With so many bytes in a batch nothing more is done before it is handed on: so the disk bounds what is published.
 const BATCH_BYTES_MAX: usize = 8 << 20;
+/// So many bytes of a batch, at most, say what happened by itself to many messages at once: what is published meanwhile waits until they are on the disk.
+const LATE_BYTES_MAX: usize = 1 << 20;
 /// Flushes handed over and not yet done: one that syncs and one that waits behind it.
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
@@ -64,6 +66,8 @@ pub(super) struct BrokerThread {
     parked: VecDeque<Ask>,
     /// Something was asked since the last turn.
     is_busy: bool,
+    /// Bytes of the batch that say what came due.
+    late_bytes: usize,
     /// Messages that the next step of a scan looks at while nothing else is asked.
     looks_idle: usize,
     in_flight: usize,
@@ -93,6 +97,7 @@ impl BrokerThread {
             answers: Vec::new(),
             parked: VecDeque::new(),
             is_busy: false,
+            late_bytes: 0,
             looks_idle: LOOKS_IDLE,
             in_flight: 0,
             preparing: false,
@@ -426,14 +431,17 @@ impl BrokerThread {
     /// Lets time pass up to now: one step of it, if much is due.
     fn let_pass(&mut self, now: Time) {
         if self.deadline().is_some_and(|when| when <= now) {
+            let before = self.core.unsynced_bytes();
             self.core.tick(now);
+            self.late_bytes += self.core.unsynced_bytes().saturating_sub(before);
             self.carry_out();
         }
     }
 
     /// When something is due. What is late waits for a file with everything else.
     fn deadline(&self) -> Option<Time> {
-        self.core.next_deadline().filter(|_| !(self.core.is_late() && self.is_starved()))
+        let waits = self.core.is_late() && (self.is_starved() || self.late_bytes >= LATE_BYTES_MAX);
+        self.core.next_deadline().filter(|_| !waits)
     }
 
     /// Lets time pass, goes on with what was parked, and hands on what has gathered.
@@ -498,6 +506,7 @@ impl BrokerThread {
         }
         let now = self.clock.now();
         let batch = self.core.take_batch();
+        self.late_bytes = 0;
         let (jobs, published) = (self.core.take_late_jobs(), self.core.take_published());
         let is_idle = batch.is_none() && self.nobody_waits() && jobs.is_empty() && !prepare;
         if is_idle && now < self.look_at() {
