@@ -53,7 +53,7 @@ pub(crate) fn refold(
     };
     let mut opened = Journal::open(disk.clone(), &journal)?;
     let post = Arc::new(Post::default());
-    let segments = Segments::open(disk, opened.store_id, opened.life, usize::MAX)?;
+    let segments = Segments::open(disk, opened.store_id, opened.life, usize::MAX, usize::MAX)?;
     let shelf = Arc::new(Shelf::new(segments, post.clone()));
     let Options { seed, default_ttl_ms, step_max, .. } = *options;
     let options =

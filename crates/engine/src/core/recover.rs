@@ -157,7 +157,8 @@ impl<T> Core<T> {
     pub fn open<D: Disk>(disk: D, options: &Options, now: Time) -> Result<Opened<T, D>, OpenError> {
         let overtake_store::Opened { writer, mut committer, mut recovery, report, life, store_id } =
             Journal::open(disk.clone(), &options.journal())?;
-        let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN)?);
+        let blocks_max = usize::try_from(options.memory_bytes / BLOCKS_SHARE).unwrap_or(usize::MAX);
+        let segments = Arc::new(Segments::open(disk, store_id, life, SEGMENTS_OPEN, blocks_max)?);
         let ids = Arc::new(IdIndex::open(Arc::clone(&segments), ID_FILTER_BYTES_MAX)?);
         let quarantine = Arc::new(Quarantine::new(options.on_damage));
         let shelf = ShelfOnDisk::new(Arc::clone(&segments), Arc::clone(&ids), Arc::clone(&quarantine));
@@ -287,6 +288,8 @@ impl<T> Core<T> {
 const ID_FILTER_BYTES_MAX: usize = 32 << 20;
 /// Segments kept open at once: a look at a queue of 64 lanes reads one of each side by side, and others read, too.
 const SEGMENTS_OPEN: usize = 256;
+/// The blocks that these keep in memory take this part of what messages may, at most, beside it.
+const BLOCKS_SHARE: u64 = 4;
 
 fn chunk_of(lsn: Lsn, options: &Options) -> u32 {
     u32::try_from(lsn.0 / options.segment_bytes).expect("a journal has fewer than 2^31 chunks")

@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn what_is_read_for_a_segment_is_written_or_named_as_lost() {
-        let segments = Arc::new(Segments::open(MemoryDisk::new(1), 7, 1, 4).expect("a new directory"));
+        let segments =
+            Arc::new(Segments::open(MemoryDisk::new(1), 7, 1, 4, usize::MAX).expect("a new directory"));
         let ids = Arc::new(IdIndex::open(Arc::clone(&segments), 1 << 10).expect("a new index"));
         let quarantine = Arc::new(Quarantine::new(OnDamage::Refuse));
         let mut spiller = Spiller::new(Arc::clone(&segments), ids, Arc::clone(&quarantine));

@@ -309,7 +309,7 @@ async fn a_segment_that_is_needed_is_in_the_snapshot_though_it_is_consumed_meanw
     pass(&engine, 500).await;
     let copied = copy(snapshot);
     assert!(check(&copied) > 1);
-    let segments = Segments::open(copied.clone(), 7, 9, 1).expect("it opens");
+    let segments = Segments::open(copied.clone(), 7, 9, 1, usize::MAX).expect("it opens");
     assert!(!segments.numbers().expect("listed").is_empty());
     let again = open(&copied, &clock);
     assert_eq!(numbers(&again).await, (0..2_000).collect());

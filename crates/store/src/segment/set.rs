@@ -22,6 +22,7 @@ pub struct Segments<D: Disk> {
     store_id: u64,
     life: u32,
     open_max: usize,
+    blocks_bytes_max: usize,
     state: Mutex<State<D>>,
 }
 
@@ -39,20 +40,23 @@ struct State<D: Disk> {
     open: LruCache<u64, Arc<Segment<D>>>,
 }
 
-/// Segments are closed, those not used for longest first, while the blocks that the open ones keep in memory have more bytes than this; what
-/// they have is counted whenever a segment is opened.
-const BLOCKS_BYTES_MAX: usize = 64 << 20;
-
 impl<D: Disk> Segments<D> {
-    /// The segments in a directory. At most `open_max` of them, at least one, are kept open at once, and fewer where their blocks are large: see
-    /// [`Segment`] for how much memory each takes. `store_id` and `life` are those of [`Opened`](crate::Opened).
+    /// The segments in a directory. At most `open_max` of them, at least one, are kept open at once, those that were used last; and fewer while
+    /// the blocks that they keep in memory have more than `blocks_bytes_max` bytes, which are counted whenever one is opened. See [`Segment`] for
+    /// how much memory each takes. `store_id` and `life` are those of [`Opened`](crate::Opened).
     ///
     /// # Errors
     /// [`StoreError::Io`]. No segment is read.
-    pub fn open(disk: D, store_id: u64, life: u32, open_max: usize) -> Result<Self, StoreError> {
+    pub fn open(
+        disk: D,
+        store_id: u64,
+        life: u32,
+        open_max: usize,
+        blocks_bytes_max: usize,
+    ) -> Result<Self, StoreError> {
         let next = numbers(&disk)?.last().map_or(1, |last| last + 1);
         let state = Mutex::new(State { next, open: LruCache::unbounded() });
-        Ok(Self { disk, store_id, life, open_max: open_max.max(1), state })
+        Ok(Self { disk, store_id, life, open_max: open_max.max(1), blocks_bytes_max, state })
     }
 
     pub(crate) fn disk(&self) -> &D {
@@ -194,7 +198,7 @@ impl<D: Disk> Segments<D> {
     fn keep(&self, segment: Arc<Segment<D>>) {
         let mut state = self.state();
         let mut bytes: usize = state.open.iter().map(|(_, open)| open.blocks_len()).sum();
-        while state.open.len() >= self.open_max || bytes > BLOCKS_BYTES_MAX {
+        while state.open.len() >= self.open_max || bytes > self.blocks_bytes_max {
             let Some((_, closed)) = state.open.pop_lru() else { break };
             bytes -= closed.blocks_len().min(bytes);
         }

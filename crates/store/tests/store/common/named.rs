@@ -90,7 +90,8 @@ impl<D: Disk> Named<D> {
 }
 
 fn opened<D: Disk>(disk: &D, filter_bytes_max: usize) -> (Arc<Segments<D>>, Arc<IdIndex<D>>) {
-    let segments = Segments::open(disk.clone(), STORE_ID, 1, 4).expect("the directory can be listed");
+    let segments =
+        Segments::open(disk.clone(), STORE_ID, 1, 4, usize::MAX).expect("the directory can be listed");
     let segments = Arc::new(segments);
     let index = IdIndex::open(segments.clone(), filter_bytes_max).expect("an index");
     (segments, Arc::new(index))

@@ -94,7 +94,7 @@ pub fn deaths() -> Arc<Deaths> {
 
 /// The segments of a directory.
 pub fn segments<D: Disk>(disk: &D) -> Segments<D> {
-    Segments::open(disk.clone(), STORE_ID, 1, 2).expect("the directory can be listed")
+    Segments::open(disk.clone(), STORE_ID, 1, 2, usize::MAX).expect("the directory can be listed")
 }
 
 /// Writes a segment.
