@@ -22,6 +22,19 @@ impl Ending {
         })
     }
 
+    /// Waits for something, and for one of them; the second ends the wait. Answers what was waited for, and whether one has come.
+    pub(crate) async fn wait_with<T>(&mut self, work: impl Future<Output = T>) -> (Option<T>, bool) {
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            done = &mut work => return (Some(done), false),
+            () = self.wait() => {}
+        }
+        tokio::select! {
+            done = work => (Some(done), true),
+            () = self.wait() => (None, true),
+        }
+    }
+
     /// Waits for one.
     pub(crate) async fn wait(&mut self) {
         tokio::select! {

@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 use hyper::{Method, StatusCode};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
 
 use super::queue::text;
@@ -10,12 +9,15 @@ use super::{Ended, Session};
 use crate::address::path;
 use crate::client::Client;
 use crate::failure::{Exit, Failure};
+use crate::look_bar::LookBar;
 use crate::out::{HEAD, RESET};
 use crate::signals::Ending;
 use crate::table::{Side, Table, count, number, one_line};
 
 /// An answer comes at least so often, ms: so often the progress is shown anew.
 const WAIT_MS: u64 = 1_000;
+/// And the first after so long, ms: until then the job has no number by which it could be cancelled.
+const FIRST_WAIT_MS: u64 = 50;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
@@ -135,26 +137,43 @@ pub(crate) async fn change(
     to: &str,
     request: &Value,
 ) -> Result<Value, Failure> {
-    let began = client.ask_waiting(WAIT_MS, &format!("{to}?wait_ms={WAIT_MS}"), request).await;
-    let answer = match began {
+    let mut ending = Ending::listen()?;
+    let first = format!("{to}?wait_ms={FIRST_WAIT_MS}");
+    let (began, mut is_ending) = ending.wait_with(client.ask_waiting(FIRST_WAIT_MS, &first, request)).await;
+    let answer = match began.unwrap_or_else(|| Err(unheard())) {
         // A broker of an earlier version answers when it is done.
-        Err(failure) if failure.word() == Some("parameter-unknown") => return client.post(to, request).await,
+        Err(failure) if failure.word() == Some("parameter-unknown") => {
+            return tokio::select! {
+                answer = client.post(to, request) => answer,
+                () = ending.wait() => Err(unheard()),
+            };
+        }
         answer => answer?,
     };
     if answer.status != StatusCode::ACCEPTED {
         return Ok(answer.body);
     }
-    let (mut job, mut ending) = (answer.body, Ending::listen()?);
-    let bar = Bar::new(is_quiet, &job);
+    let mut job = answer.body;
+    let bar = LookBar::new(!is_quiet, 30, "Ctrl-C cancels");
     let (id, its_path) = (text(&job["id"]), path_of(&job["id"]));
     while job["state"] == "running" {
-        bar.show(&job);
+        let (looked, total) = (count_of(&job, "looked"), count_of(&job, "total"));
+        let changed = count(count_of(&job, "changed"), "message");
+        let text = format!("{} of {} looked at, {changed} changed", number(looked), number(total));
+        bar.show(looked, total, text + &bar.left());
+        if std::mem::take(&mut is_ending) {
+            job = client.ask(Method::DELETE, &its_path, None).await?.body;
+            continue;
+        }
         let waiting = format!("{its_path}?wait_ms={WAIT_MS}");
         job = tokio::select! {
             job = client.get_waiting(WAIT_MS, &waiting) => job.map_err(|failure| {
                 failure.hint(format!("the broker goes on with it; see how far it is: overtake job show {id}"))
             })?,
-            () = ending.wait() => client.ask(Method::DELETE, &its_path, None).await?.body,
+            () = ending.wait() => {
+                is_ending = true;
+                continue;
+            }
         };
     }
     drop(bar);
@@ -162,40 +181,16 @@ pub(crate) async fn change(
         Some("done") => Ok(json!({ "count": job["changed"] })),
         Some("cancelled") => Err(Failure::new(Exit::Error, format!("job {id} is cancelled: {}", come(&job)))
             .hint("what was changed stays changed; the same command goes on with what is left")),
-        _ => Err(Failure::new(
-            Exit::Error,
-            format!("job {id} failed: {}; {}", text(&job["error"]), come(&job)),
-        )),
-    }
-}
-
-/// How far a job is, where a terminal shows it.
-struct Bar(Option<ProgressBar>);
-
-impl Bar {
-    fn new(is_quiet: bool, job: &Value) -> Self {
-        if is_quiet {
-            return Self(None);
-        }
-        let style = ProgressStyle::with_template(
-            "{bar:30} {human_pos} of {human_len} looked at, {msg}, {eta} left; Ctrl-C cancels",
-        );
-        let bar = ProgressBar::with_draw_target(Some(count_of(job, "total")), ProgressDrawTarget::stderr());
-        Self(Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))))
-    }
-
-    fn show(&self, job: &Value) {
-        if let Some(bar) = &self.0 {
-            bar.set_position(count_of(job, "looked"));
-            bar.set_message(format!("{} changed", count(count_of(job, "changed"), "message")));
+        _ => {
+            let is_unchanged = count_of(&job, "changed") == 0;
+            let come = if is_unchanged { "nothing was changed".to_owned() } else { come(&job) };
+            Err(Failure::new(Exit::Error, format!("job {id} failed: {}; {come}", text(&job["error"]))))
         }
     }
 }
 
-impl Drop for Bar {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
+/// Somebody wants to end, and has not heard what the broker does with a change.
+fn unheard() -> Failure {
+    Failure::new(Exit::Error, "stopped before the broker answered: it may go on with the change")
+        .hint("see whether it does: overtake job list")
 }

@@ -101,7 +101,7 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Found, Failure> {
         Order::Newest => "newest",
     };
     let (mut found, mut cursor) = (Found::default(), None::<String>);
-    let (mut ending, bar) = (Ending::listen()?, LookBar::new(session));
+    let (mut ending, bar) = (Ending::listen()?, LookBar::of_look(session));
     loop {
         let left = args.limit - found.messages.len() as u64;
         let mut pairs = args.filter.query()?;
@@ -121,7 +121,7 @@ async fn browse(args: &PeekArgs, session: &Session) -> Result<Found, Failure> {
         if cursor.is_none() || found.messages.len() as u64 >= args.limit {
             return Ok(found);
         }
-        bar.show(found.looked_at, found.in_queue, found.messages.len() as u64);
+        bar.show_found(found.looked_at, found.in_queue, found.messages.len() as u64);
     }
 }
 
@@ -138,6 +138,9 @@ impl Found {
     }
 
     fn stopped(&self) -> Failure {
+        if self.in_queue == 0 {
+            return Failure::new(Exit::Error, "stopped before anything was looked at");
+        }
         let found = count(self.messages.len() as u64, "message");
         let come = format!("{} of {} looked at", number(self.looked_at), number(self.in_queue));
         Failure::new(Exit::Error, format!("stopped: {come}, {found} found"))

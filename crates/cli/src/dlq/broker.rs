@@ -181,7 +181,7 @@ impl Broker<'_> {
             }
             looked_at += page["looked_at"].as_u64().unwrap_or(0);
             let in_queue = page["in_queue"].as_u64().unwrap_or(0).max(looked_at);
-            self.bar.show(looked_at, in_queue, all.len() as u64);
+            self.bar.show_found(looked_at, in_queue, all.len() as u64);
         }
     }
 

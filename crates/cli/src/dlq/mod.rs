@@ -54,7 +54,7 @@ impl<'a> Place<'a> {
     /// The place cannot be as it is named.
     pub(crate) fn of(of: &'a Of, session: &'a Session) -> Result<Self, Failure> {
         match &of.redis {
-            None => Ok(Self::Broker(Broker { of, client: &session.client, bar: LookBar::new(session) })),
+            None => Ok(Self::Broker(Broker { of, client: &session.client, bar: LookBar::of_look(session) })),
             Some(url) => {
                 let server = of.streams.server(url, session)?;
                 Ok(Self::Streams(Box::new(Streams::new(of, &server, of.streams.lanes()?)?)))

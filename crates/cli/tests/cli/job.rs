@@ -1,6 +1,7 @@
 //! Changes of more messages than one step of the broker may change, as the command line waits for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ fn remove(fake: &Fake) -> Worker {
 fn a_command_waits_until_its_job_is_over() {
     let asked = AtomicU64::new(0);
     let fake = Fake::start(move |what, _| match what {
-        "remove?wait_ms=1000" => Some((202, job(1_000, "running"))),
+        "remove?wait_ms=50" => Some((202, job(1_000, "running"))),
         "17?wait_ms=1000" => match asked.fetch_add(1, Ordering::SeqCst) {
             0 => Some((200, job(2_000, "running"))),
             _ => Some((200, job(4_999, "done"))),
@@ -41,7 +42,7 @@ fn a_command_waits_until_its_job_is_over() {
 #[test]
 fn ctrl_c_cancels_the_job_that_is_waited_for() {
     let fake = Fake::start(move |what, _| match what {
-        "remove?wait_ms=1000" => Some((202, job(1_000, "running"))),
+        "remove?wait_ms=50" => Some((202, job(1_000, "running"))),
         "17?wait_ms=1000" => Some((200, job(2_000, "running"))),
         "17" => Some((200, job(2_500, "cancelled"))),
         _ => None,
@@ -58,10 +59,58 @@ fn ctrl_c_cancels_the_job_that_is_waited_for() {
     );
 }
 
+/// Whoever sees at once that it was a mistake.
+#[test]
+fn ctrl_c_before_the_job_has_a_number_cancels_it_too() {
+    let (go, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    let fake = Fake::start(move |what, _| match what {
+        "remove?wait_ms=50" => {
+            wait.lock().expect("nobody panicked").recv().expect("the signal is sent");
+            Some((202, job(1_000, "running")))
+        }
+        "17?wait_ms=1000" => Some((200, job(2_000, "running"))),
+        "17" => Some((200, job(2_500, "cancelled"))),
+        _ => None,
+    });
+    let command = remove(&fake);
+    fake.await_asked("remove?wait_ms=50");
+    command.signal(Signal::INT);
+    go.send(()).expect("it is waited for");
+    let ended = command.end();
+    assert!(ended.code == 1 && ended.stderr.starts_with("error: job 17 is cancelled: 2,500"), "{ended:?}");
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_the_broker() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let fake = Fake::start(move |what, _| {
+        let _ = (what, wait.lock().expect("nobody panicked").recv());
+        None
+    });
+    let mut command = remove(&fake);
+    fake.await_asked("remove?wait_ms=50");
+    // Two that come at once may be one.
+    let ended = loop {
+        command.signal(Signal::INT);
+        if command.is_over() {
+            break command.end();
+        }
+    };
+    drop(go);
+    assert_eq!(
+        ended.picture(),
+        "exit 1\n\
+         error: stopped before the broker answered: it may go on with the change\n \
+         hint: see whether it does: overtake job list\n"
+    );
+}
+
 #[test]
 fn whoever_loses_the_broker_is_told_that_the_job_goes_on() {
     let fake = Fake::start(move |what, _| match what {
-        "remove?wait_ms=1000" => Some((202, job(1_000, "running"))),
+        "remove?wait_ms=50" => Some((202, job(1_000, "running"))),
         _ => None,
     });
     let ended = remove(&fake).end();
@@ -73,7 +122,7 @@ fn whoever_loses_the_broker_is_told_that_the_job_goes_on() {
 fn a_broker_of_an_earlier_version_answers_when_it_is_done() {
     let unknown = json!({ "title": "no", "status": 422, "code": "parameter-unknown", "hint": "" });
     let fake = Fake::start(move |what, _| match what {
-        "remove?wait_ms=1000" => Some((422, unknown.clone())),
+        "remove?wait_ms=50" => Some((422, unknown.clone())),
         "remove" => Some((200, json!({ "count": 7 }))),
         _ => None,
     });

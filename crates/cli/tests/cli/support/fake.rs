@@ -78,9 +78,9 @@ fn converse(stream: &TcpStream, held: &str, send: &SyncSender<Asked>, tell: &Tel
         let mut body = vec![0; len.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
         let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).ok()? };
+        send.send((what.clone(), body.clone())).ok()?;
         let told = tell(&what, &body);
         let is_held = what == held;
-        send.send((what, body)).ok()?;
         if is_held {
             reader.read_to_end(&mut Vec::new()).ok()?;
         }

@@ -56,6 +56,11 @@ impl Worker {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
+    /// Whether it has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("it is ours").is_some()
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Run {
         let (stdout, stderr) = (self.stdout.rest(), self.stderr.rest());
