@@ -58,6 +58,7 @@ impl Desk {
         let deed = match change {
             Change::Reprioritise(_) => "message.reprioritise",
             Change::Remove => "message.remove",
+            Change::Purge => "queue.purge",
             Change::Cancel => "message.cancel",
             Change::Replay(_) => "message.replay",
         };

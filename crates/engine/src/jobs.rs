@@ -15,6 +15,8 @@ pub enum Change {
     Reprioritise(Given),
     /// The messages leave the queue.
     Remove,
+    /// The same of what is ready or delayed, or of what stands as the filter says.
+    Purge,
     /// Messages that wait end at once; a consumer that works on one is told when it asks for more time ([`Refusal::CancelAsked`]).
     Cancel,
     /// Dead letters go back into their lanes, with another priority if one is named.
@@ -27,7 +29,7 @@ impl Change {
         let queue = Arc::clone(queue);
         match self.clone() {
             Self::Reprioritise(priority) => Command::Reprioritise { queue, which, priority },
-            Self::Remove => Command::Remove { queue, which },
+            Self::Remove | Self::Purge => Command::Remove { queue, which },
             Self::Cancel => Command::CancelMessages { queue, which },
             Self::Replay(promote) => Command::Replay { queue, which, promote },
         }
@@ -39,6 +41,7 @@ impl Change {
         match self {
             Self::Reprioritise(_) => "reprioritise",
             Self::Remove => "remove",
+            Self::Purge => "purge",
             Self::Cancel => "cancel",
             Self::Replay(_) => "replay",
         }

@@ -172,7 +172,7 @@ impl Takes for (&str, &Change) {
         let (queue, change) = *self;
         need(must, Right::Read, Named::Queue(queue))?;
         match change {
-            Change::Remove | Change::Cancel => Ok(()),
+            Change::Remove | Change::Purge | Change::Cancel => Ok(()),
             Change::Reprioritise(_) | Change::Replay(_) => need(must, Right::Write, Named::Queue(queue)),
         }
     }

@@ -311,6 +311,7 @@ impl Engine {
         let queue = self.core.broker().all_views(NOW).next().expect("there is a queue");
         let of = |lane: &overtake_lane::LaneView| match status {
             Status::Ready => lane.ready,
+            Status::Leased => lane.leased,
             _ => lane.dead,
         };
         queue.lanes.iter().map(of).sum()
@@ -488,4 +489,41 @@ fn only_the_newest_jobs_that_are_over_are_kept() {
     let mut engine = engine.crash();
     assert_eq!(engine.jobs().iter().map(|job| job.id).collect::<Vec<_>>(), kept);
     assert!(engine.start(Change::Remove).id > last);
+}
+
+/// What stays is not few: then what is purged goes, and not what stays.
+#[test]
+fn a_purge_that_leaves_many_goes_on_step_by_step_and_after_a_crash() {
+    const STAY: usize = 4_500;
+    const PURGED: u64 = 500;
+    let mut engine = Engine::new();
+    for _ in MESSAGES..STAY as u64 + PURGED {
+        engine.publish();
+    }
+    let mut leased = 0;
+    for consumer in 0..STAY as u64 / 500 {
+        let lease = LeaseRequest::new("q".into(), 500);
+        let told = engine.ask("lease", Request::Lease { consumer: ConsumerId(consumer), lease });
+        let [(_, Ok(Answer::Leased(some)))] = &told[..] else { panic!("a lease, not {told:?}") };
+        leased += some.len();
+    }
+    assert_eq!(leased, STAY);
+    let purge = |expect| Request::Do(Command::Purge { queue: "q".into(), status: None, expect });
+    let told = engine.ask("purge", purge(Some(PURGED - 1)));
+    let [(_, Err(refused))] = &told[..] else { panic!("refused, not {told:?}") };
+    assert_eq!(refused.refusal, Refusal::CountDiffers { count: PURGED });
+    assert!(engine.ask("purge", purge(Some(PURGED))).is_empty(), "it is not answered at once");
+    engine.publish();
+    while engine.count(Status::Ready) > PURGED / 2 {
+        let before = engine.count(Status::Ready);
+        assert!(engine.step().is_empty());
+        assert!(before - engine.count(Status::Ready) <= LOOKS as u64, "a few messages a step");
+    }
+    let mut engine = engine.crash();
+    while engine.core.is_scanning() {
+        engine.step();
+    }
+    let job = engine.jobs().pop().expect("it is told of");
+    assert_eq!((job.change.name(), job.state, job.changed), ("purge", JobState::Done, PURGED));
+    assert_eq!((engine.count(Status::Ready), engine.count(Status::Leased)), (1, STAY as u64));
 }

@@ -136,7 +136,7 @@ impl From<JobView> for JobOut {
         let priority = match &job.change {
             Change::Reprioritise(priority) => Some(priority.clone()),
             Change::Replay(promote) => promote.clone(),
-            Change::Remove | Change::Cancel => None,
+            Change::Remove | Change::Purge | Change::Cancel => None,
         };
         let filter = job.filter;
         Self {

@@ -7,7 +7,7 @@ use crate::broker::Broker;
 use crate::command::{Reply, Step, Which};
 use crate::entries::Slot;
 use crate::fact::Fact;
-use crate::ids::{QueueId, Seq};
+use crate::ids::{QueueId, Seq, VhostId};
 use crate::message::{Settled, State, Status};
 use crate::priority::{Given, Priority};
 use crate::queue::{Admitted, Queue};
@@ -64,6 +64,21 @@ impl Broker {
         self.remains.add(left);
         self.dispatch(id, step);
         Ok(Reply::Count(count))
+    }
+
+    /// How many messages a purge takes.
+    ///
+    /// # Errors
+    /// As [`Broker::id_of`].
+    pub fn purgeable(&self, vhost: VhostId, name: &str, status: Option<Status>) -> Result<u64, Refusal> {
+        Ok(self.queue_ref(self.id_of(vhost, name)?).purgeable_count(status))
+    }
+
+    /// Whether a purge takes so many messages one by one that it is better done step by step, by removing them.
+    #[must_use]
+    pub fn is_purge_long(&self, vhost: VhostId, name: &str, status: Option<Status>) -> bool {
+        let queue = self.id_of(vhost, name).map(|id| self.queue_ref(id));
+        queue.is_ok_and(|queue| queue.is_purge_long(status, self.room()))
     }
 
     /// Puts dead letters back: those that stayed in their queue, and those that were moved into this one.

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Asker, Broker, BrowseOrder, Command, Count, Cursor, MetadataEntry, Refusal, Reply, Seq, Time, VhostId,
-    Walk, Which,
+    Asker, Broker, BrowseOrder, Command, Count, Cursor, MessageView, MetadataEntry, Refusal, Reply, Seq,
+    Status, Time, VhostId, Walk, Which,
 };
 
 use super::room::{Cost, setting_cost};
@@ -176,6 +176,26 @@ impl<T> Core<T> {
         self.scans.push_back(Turn::Change(Box::new(bulk)));
     }
 
+    /// Begins a purge that leaves so many messages, or takes so many from among others, that one step cannot do it.
+    pub(super) fn begin_purge(
+        &mut self,
+        now: Time,
+        queue: &Arc<str>,
+        status: Option<Status>,
+        expect: Option<u64>,
+        ticket: T,
+    ) {
+        let count = self.broker.purgeable(self.asking.vhost, queue, status);
+        if let (Ok(count), Some(expect)) = (count, expect)
+            && count != expect
+        {
+            let result = Err(Refusal::CountDiffers { count }.into());
+            return self.outs.push(Out::Answer { ticket, result, durable: false });
+        }
+        let select = Select::Matching(Filter { status, ..Filter::default() });
+        self.begin_change(now, queue, select, Change::Purge, false, ticket);
+    }
+
     /// Goes on with a bulk change, by so many looks. Answers what it asks for now; it is first in line until that is done.
     pub(super) fn bulk_step(&mut self, now: Time, mut bulk: Box<Bulk<T>>, looks: usize) -> Option<Request> {
         self.asking = bulk.asker;
@@ -256,7 +276,10 @@ impl<T> Core<T> {
         let find = || self.find_some(&record.name, &browse, &mut Walk::default(), Some(looks));
         let look = self.look_in_memory(needs, find)?;
         needs.looked += look.looks;
-        let seqs = look.messages.into_iter().map(|(_, message)| message.seq);
+        let is_purge = record.change == Change::Purge && record.filter.status.is_none();
+        let waits = |message: &MessageView| matches!(message.status, Status::Ready | Status::Delayed);
+        let found = look.messages.into_iter().filter(|(_, message)| !is_purge || waits(message));
+        let seqs = found.map(|(_, message)| message.seq);
         let seqs = seqs.take_while(|seq| *seq < record.until()).collect();
         let passed = look.next.map(|next| next.0).filter(|next| *next + 1 < record.until);
         Ok(Found { seqs, looked: look.looked as u64, passed })
@@ -342,7 +365,13 @@ impl<T> Core<T> {
     fn end_bulk(&mut self, now: Time, mut bulk: Bulk<T>, result: Result<(), Refusal>) {
         bulk.record.ended = Some(self.broker.now().max(now).0);
         match result {
-            Ok(()) if bulk.record.state == JobState::Running => bulk.record.state = JobState::Done,
+            Ok(()) if bulk.record.state == JobState::Running => {
+                bulk.record.state = JobState::Done;
+                let takes_ready = bulk.record.filter.status.is_none_or(|status| status == Status::Ready);
+                if bulk.record.change == Change::Purge && takes_ready {
+                    bulk.record.changed += self.give_up_missing(Some(bulk.record.queue()));
+                }
+            }
             Ok(()) => {}
             Err(refusal) => {
                 (bulk.record.state, bulk.record.error) = (JobState::Failed, Some(refusal.to_string().into()));

@@ -205,6 +205,11 @@ impl<T> Core<T> {
             Request::Change { queue, select, change, only_start } => {
                 return self.begin_change(now, &queue, select, change, only_start, ticket);
             }
+            Request::Do(Command::Purge { queue, status, expect })
+                if self.broker.is_purge_long(self.asking.vhost, &queue, status) =>
+            {
+                return self.begin_purge(now, &queue, status, expect, ticket);
+            }
             Request::Job { id, waits } => return self.show_job(id, waits, ticket),
             Request::CancelJob { id } => return self.cancel_job(now, id, ticket),
             Request::Jobs => (Ok(Answer::Jobs(self.jobs())), false),

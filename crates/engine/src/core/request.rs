@@ -162,7 +162,7 @@ impl Request {
     pub fn withdraws(&self) -> bool {
         match self {
             Self::By { request, .. } => request.withdraws(),
-            Self::Change { change: Change::Cancel | Change::Remove, .. } => true,
+            Self::Change { change: Change::Cancel | Change::Remove | Change::Purge, .. } => true,
             Self::Do(command) => matches!(
                 command,
                 Command::CancelMessages { .. }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use overtake_engine::{Engine, Full, LocalEngine, ManualClock, Options, Watermarks};
 use overtake_lane::{Outcome, Refusal, Settings};
-use overtake_store::MemoryDisk;
+use overtake_store::{Disk, MemoryDisk};
 
-use crate::support::{TINY, clock, message, options, pull};
+use crate::support::{TINY, clock, files_named, message, options, pull};
 
 /// Room for so many files.
 const FILES: u64 = 20;
@@ -121,8 +121,12 @@ async fn on_a_low_disk_everything_but_publishing_goes_on() {
     assert_eq!(engine.extend(receipts.clone(), 1_000).await, Ok(vec![Ok(())]));
     assert_eq!(engine.settle(receipts, Outcome::Release).await, Ok(vec![Ok(())]));
     assert_eq!(engine.purge("q", None).await, Ok(7));
-    // It is known as soon as it is open again. What the journal gave back meanwhile others have taken.
+    // It is known as soon as it is open again. What the journal gave back meanwhile others have taken, and a file that was not done by then, which a start
+    // removes.
     world.engine.close();
+    for unfinished in files_named(&world.disk, "new-") {
+        Disk::remove(&world.disk, &unfinished).expect("it is there");
+    }
     world.leave(LOW - 1);
     let World { disk, .. } = world;
     let world = World::on(disk);

@@ -87,6 +87,12 @@ impl Queue {
         (count, self.leave_behind(taken))
     }
 
+    /// Whether a purge takes more than so many messages, one by one.
+    pub(crate) fn is_purge_long(&self, status: Option<Status>, most: usize) -> bool {
+        let count = self.purgeable_count(status);
+        count > most as u64 && !self.is_remote() && !self.few_stay(Taken::of(status), count)
+    }
+
     /// Whether so few messages stay that they are moved rather than the others taken out.
     fn few_stay(&self, taken: Taken, count: u64) -> bool {
         let stay = self.lanes.iter().map(|lane| lane.standing(None)).sum::<u64>() - count;

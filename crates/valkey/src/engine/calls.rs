@@ -94,7 +94,7 @@ impl House {
         let priority = match &change {
             Change::Reprioritise(priority) => Some(priority.clone()),
             Change::Replay(promote) => promote.clone(),
-            Change::Remove | Change::Cancel => None,
+            Change::Remove | Change::Purge | Change::Cancel => None,
         };
         let promoted = self.promoted(asker, queue, priority)?;
         let (hosted, which) = self.choose(asker, queue, select).await?;
@@ -103,7 +103,7 @@ impl House {
                 self.touch(&hosted, which, |which| Reprioritise { priority, original, which }).await
             }
             (Change::Reprioritise(_), None) => unreachable!("it names a priority"),
-            (Change::Remove, _) => self.touch(&hosted, which, Remove).await,
+            (Change::Remove | Change::Purge, _) => self.touch(&hosted, which, Remove).await,
             (Change::Cancel, _) => self.touch(&hosted, which, Cancel).await,
             (Change::Replay(_), promote) => self.replay(&hosted, which, promote).await,
         }
