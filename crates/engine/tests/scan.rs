@@ -527,3 +527,28 @@ fn a_purge_that_leaves_many_goes_on_step_by_step_and_after_a_crash() {
     assert_eq!((job.change.name(), job.state, job.changed), ("purge", JobState::Done, PURGED));
     assert_eq!((engine.count(Status::Ready), engine.count(Status::Leased)), (1, STAY as u64));
 }
+
+#[test]
+fn a_long_purge_is_refused_as_a_short_one_is() {
+    let mut engine = Engine::new();
+    let by = |session, request| Request::By {
+        asker: overtake_lane::Asker::connected(overtake_lane::SessionId(session)),
+        request: Box::new(request),
+    };
+    let mut declare = Command::declare("mine".into(), Box::default());
+    if let Command::DeclareQueue { identity, .. } = &mut declare {
+        identity.exclusive = true;
+    }
+    engine.ask("declare", by(1, Request::Do(declare)));
+    for _ in 0..5_000 {
+        let message = NewMessage { to: Target::Queue("mine".into()), ..NewMessage::default() };
+        engine.ask("publish", by(1, Request::PublishOne(message)));
+    }
+    let lease = LeaseRequest::new("mine".into(), 4_600);
+    engine.ask("lease", by(1, Request::Lease { consumer: ConsumerId(1), lease }));
+    let purge = || Request::Do(Command::Purge { queue: "mine".into(), status: None, expect: None });
+    let told = engine.ask("purge", by(2, purge()));
+    let [(_, Err(refused))] = &told[..] else { panic!("refused, not {told:?}") };
+    assert_eq!(refused.refusal, Refusal::QueueLocked);
+    assert!(engine.ask("purge", by(1, purge())).is_empty(), "its owner may, and it takes more than a step");
+}

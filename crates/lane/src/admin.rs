@@ -7,7 +7,7 @@ use crate::broker::Broker;
 use crate::command::{Reply, Step, Which};
 use crate::entries::Slot;
 use crate::fact::Fact;
-use crate::ids::{QueueId, Seq, VhostId};
+use crate::ids::{Asker, QueueId, Seq, VhostId};
 use crate::message::{Settled, State, Status};
 use crate::priority::{Given, Priority};
 use crate::queue::{Admitted, Queue};
@@ -66,12 +66,12 @@ impl Broker {
         Ok(Reply::Count(count))
     }
 
-    /// How many messages a purge takes.
+    /// How many messages a purge takes that is asked for so.
     ///
     /// # Errors
-    /// As [`Broker::id_of`].
-    pub fn purgeable(&self, vhost: VhostId, name: &str, status: Option<Status>) -> Result<u64, Refusal> {
-        Ok(self.queue_ref(self.id_of(vhost, name)?).purgeable_count(status))
+    /// [`Refusal::NoSuchVhost`], [`Refusal::NoSuchQueue`], [`Refusal::QueueLocked`].
+    pub fn purgeable(&self, asker: Asker, name: &str, status: Option<Status>) -> Result<u64, Refusal> {
+        Ok(self.queue_ref(self.usable_by(asker, name)?).purgeable_count(status))
     }
 
     /// Whether a purge takes so many messages one by one that it is better done step by step, by removing them.

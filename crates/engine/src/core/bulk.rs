@@ -185,12 +185,13 @@ impl<T> Core<T> {
         expect: Option<u64>,
         ticket: T,
     ) {
-        let count = self.broker.purgeable(self.asking.vhost, queue, status);
-        if let (Ok(count), Some(expect)) = (count, expect)
-            && count != expect
-        {
-            let result = Err(Refusal::CountDiffers { count }.into());
-            return self.outs.push(Out::Answer { ticket, result, durable: false });
+        let refusal = match self.broker.purgeable(self.asking, queue, status) {
+            Ok(count) if expect.is_none_or(|expect| expect == count) => None,
+            Ok(count) => Some(Refusal::CountDiffers { count }),
+            Err(refusal) => Some(refusal),
+        };
+        if let Some(refusal) = refusal {
+            return self.outs.push(Out::Answer { ticket, result: Err(refusal.into()), durable: false });
         }
         let select = Select::Matching(Filter { status, ..Filter::default() });
         self.begin_change(now, queue, select, Change::Purge, false, ticket);
