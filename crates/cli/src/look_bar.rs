@@ -8,7 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 use crate::commands::Session;
 use crate::table::number;
 
-/// The bar, which is gone when this is dropped. It is on stderr.
+/// The bar on stderr, which is gone when this is dropped.
 pub(crate) struct LookBar {
     bar: ProgressBar,
     text: Arc<Mutex<String>>,
@@ -29,7 +29,7 @@ impl LookBar {
         Self { bar: ProgressBar::with_draw_target(None, target).with_style(style), text }
     }
 
-    /// That of a look, where answers are for people.
+    /// The bar of a look: shown where answers are for people.
     pub(crate) fn of_look(session: &Session) -> Self {
         Self::new(!session.out.is_quiet() && !session.out.is_json(), 12, "Ctrl-C stops")
     }

@@ -491,7 +491,7 @@ fn only_the_newest_jobs_that_are_over_are_kept() {
     assert!(engine.start(Change::Remove).id > last);
 }
 
-/// What stays is not few: then what is purged goes, and not what stays.
+/// Where many stay, the purged ones are removed one by one, and the others are not moved.
 #[test]
 fn a_purge_that_leaves_many_goes_on_step_by_step_and_after_a_crash() {
     const STAY: usize = 4_500;

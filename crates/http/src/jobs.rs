@@ -75,7 +75,7 @@ pub(crate) struct JobOut {
     /// The queue whose messages it changes.
     #[schema(value_type = String)]
     queue: Arc<str>,
-    /// What it does: `reprioritise`, `remove`, `cancel` or `replay`.
+    /// What it does: `reprioritise`, `remove`, `purge`, `cancel` or `replay`.
     change: &'static str,
     /// The priority that it gives, if it gives one.
     #[serde(skip_serializing_if = "Option::is_none")]

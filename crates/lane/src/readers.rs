@@ -66,7 +66,7 @@ pub(crate) struct BackReader<'a> {
 }
 
 impl<'a> BackReader<'a> {
-    /// Those before this ordinal.
+    /// The messages before this ordinal.
     pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, end: u32) -> Self {
         Self { backlog, run, end, chunk: FIRST_CHUNK as u32, read: Vec::new() }
     }
@@ -93,7 +93,7 @@ impl Iterator for BackReader<'_> {
 
 /// An order in which the messages of runs are merged.
 pub(crate) trait Order<'a> {
-    /// What a message is compared by: the least comes first.
+    /// The key by which messages are compared: the least comes first.
     type Key: Ord + Copy;
     /// The messages of a run that wait and are in the order, the first of them first.
     type Messages: Iterator<Item = (u32, Message)>;
@@ -159,17 +159,17 @@ pub(crate) struct MergedRuns<'a, O: Order<'a>> {
     order: O,
     /// The runs of each lane that are not begun, by their bounds.
     lanes: Vec<Peekable<Box<dyn Iterator<Item = &'a Run> + 'a>>>,
-    /// Those that are, until they have no more.
+    /// The runs that are begun, until they have no more.
     begun: Vec<Option<(u16, Peekable<O::Messages>)>>,
     next: BinaryHeap<Reverse<(O::Key, Next)>>,
 }
 
-/// What may have the next message of all.
+/// A source of the next message of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     /// The run that is to be begun next in this lane.
     OfLane(usize),
-    /// This run.
+    /// The run at this place of `begun`.
     Begun(usize),
 }
 

@@ -16,7 +16,7 @@ use crate::table::{Side, Table, count, number, one_line};
 
 /// An answer comes at least so often, ms: so often the progress is shown anew.
 const WAIT_MS: u64 = 1_000;
-/// And the first after so long, ms: until then the job has no number by which it could be cancelled.
+/// The first answer comes after this time, ms: until then the job has no number by which it could be cancelled.
 const FIRST_WAIT_MS: u64 = 50;
 
 #[derive(Debug, Subcommand)]
@@ -189,7 +189,7 @@ pub(crate) async fn change(
     }
 }
 
-/// Somebody wants to end, and has not heard what the broker does with a change.
+/// The error of a command that is ended before the broker has said what it does with the change.
 fn unheard() -> Failure {
     Failure::new(Exit::Error, "stopped before the broker answered: it may go on with the change")
         .hint("see whether it does: overtake job list")

@@ -77,7 +77,7 @@ fn a_broker_that_is_stopped_says_so() {
     let mut client = Client::open(connect(&broker.amqp), "PLAIN", b"\0guest\0guest");
     broker.signal(rustix::process::Signal::TERM);
     let close = client.hear();
-    // It drains first, and then stops; a client with nothing in hand hears of either.
+    // A broker drains before it stops; a client with nothing in hand hears of either.
     let is_said =
         ["the broker is being drained", "the broker is being stopped"].iter().any(|why| close.contains(why));
     assert!(close.contains("reply_code: 320") && is_said, "{close}");

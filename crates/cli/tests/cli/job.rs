@@ -59,7 +59,7 @@ fn ctrl_c_cancels_the_job_that_is_waited_for() {
     );
 }
 
-/// Whoever sees at once that it was a mistake.
+/// As when somebody sees the mistake at once.
 #[test]
 fn ctrl_c_before_the_job_has_a_number_cancels_it_too() {
     let (go, wait) = mpsc::channel();

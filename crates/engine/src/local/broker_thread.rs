@@ -22,7 +22,7 @@ use crate::session::{self, Taken};
 const TURN_MAX: usize = 1_024;
 /// With so many bytes in a batch nothing more is done before it is handed on: so the disk bounds what is published.
 const BATCH_BYTES_MAX: usize = 8 << 20;
-/// So many bytes of a batch, at most, say what happened by itself to many messages at once: what is published meanwhile waits until they are on the disk.
+/// Most bytes of a batch for messages that expired, came due or died by themselves: a publish that comes meanwhile waits until they are on the disk.
 const LATE_BYTES_MAX: usize = 1 << 20;
 /// Flushes handed over and not yet done: one that syncs and one that waits behind it.
 const IN_FLIGHT_MAX: usize = 2;
@@ -32,7 +32,7 @@ const FULL_RETRY_MS: u64 = 1_000;
 const LOOKS_IDLE: usize = 2_048;
 /// And while something is: so much less than what is asked takes.
 const LOOKS_BUSY: usize = 256;
-/// A step of a scan takes about so long while nothing else is asked: whoever asks then waits for its end.
+/// About how long a step of a scan takes while nothing else is asked. A request that comes then waits for its end.
 const LOOK_TIME: Duration = Duration::from_millis(1);
 /// Messages of deleted and purged queues whose contents are released at once while nothing else is asked: that takes about a quarter of a ms.
 const CLEARED_IDLE: usize = 1_024;
@@ -66,7 +66,7 @@ pub(super) struct BrokerThread {
     parked: VecDeque<Ask>,
     /// Something was asked since the last turn.
     is_busy: bool,
-    /// Bytes of the batch that say what came due.
+    /// Bytes of the batch for messages that expired, came due or died by themselves.
     late_bytes: usize,
     /// Messages that the next step of a scan looks at while nothing else is asked.
     looks_idle: usize,

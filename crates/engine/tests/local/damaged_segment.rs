@@ -14,7 +14,7 @@ use crate::support::{TINY, clock, copy_of, files_named, message, options, pull};
 /// So much that a segment has several blocks.
 const MEMORY: u64 = 2 << 20;
 
-/// So little that there are many more segments than are kept open.
+/// Memory for many more segments than are kept open.
 const LITTLE: u64 = 128 << 10;
 
 fn open(disk: &MemoryDisk, on_damage: OnDamage) -> Result<LocalEngine, OpenError> {

@@ -158,7 +158,7 @@ async fn on_a_full_disk_everything_may_still_be_leased_and_come_back() {
     }
     assert!(out > 0, "some leases go on");
     clock.advance(1_000);
-    // They end some a step.
+    // Each step ends some of them.
     let mut ready = 0;
     for _ in 0..=taken {
         ready = engine.queue("q").await.expect("seen").lanes.iter().map(|lane| lane.ready).sum();
@@ -184,7 +184,7 @@ async fn on_a_full_disk_everything_may_die_at_once() {
         taken += 1;
     }
     clock.advance(1_000);
-    // They die some a step.
+    // Each step lets some of them die.
     let mut now = (taken, 0);
     for _ in 0..=taken {
         let lanes = engine.queue(&name).await.expect("seen").lanes;

@@ -120,7 +120,7 @@ async fn on_a_low_disk_everything_but_publishing_goes_on() {
     assert_eq!(both.map(drop), Err(refused), "what publishes is refused with what it settles");
     assert_eq!(engine.extend(receipts.clone(), 1_000).await, Ok(vec![Ok(())]));
     assert_eq!(engine.settle(receipts, Outcome::Release).await, Ok(vec![Ok(())]));
-    // It is known as soon as it is open again. The journal gives nothing back by then: its first file has messages.
+    // A start knows it at once. The journal gives nothing back by then: its first file has messages.
     world.engine.close();
     world.leave(LOW - 1);
     let World { disk, .. } = world;

@@ -501,7 +501,7 @@ impl Queue {
         })
     }
 
-    /// What waits in runs of these lanes from a sequence on, by sequence.
+    /// The messages in runs of these lanes from a sequence on, by sequence.
     fn runs_from<'a>(
         &'a self,
         lanes: impl Iterator<Item = &'a Lane>,
@@ -516,7 +516,7 @@ impl Queue {
         MergedRuns::new(Upwards { backlog: &*self.backlog, from }, lanes.map(of_lane))
     }
 
-    /// What waits in runs of these lanes before a sequence, the greatest first.
+    /// The messages in runs of these lanes before a sequence, the greatest first.
     pub(crate) fn runs_before<'a>(
         &'a self,
         lanes: impl Iterator<Item = &'a Lane>,

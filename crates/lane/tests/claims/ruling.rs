@@ -186,7 +186,7 @@ fn a_queue_in_which_something_is_settled_or_dies_or_time_passes_is_ruled_before(
     assert_eq!((many.max_length("zz"), many.max_length("q0999")), (2, 2));
 }
 
-/// What comes back from whoever leaves is a failed delivery; a policy that let it die then does not hold any more.
+/// A message of a consumer that leaves is a failed delivery. The policy that let it die of that does not hold any more.
 #[test]
 fn a_queue_that_somebody_leaves_is_ruled_before() {
     let (session, consumer) = (SessionId(1), ConsumerId(1));

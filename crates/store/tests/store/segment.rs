@@ -237,7 +237,7 @@ fn fewer_segments_are_open_where_their_blocks_are_large() {
         let segment = set.get(number).expect("no damage").expect("it is there");
         assert_eq!(read_all(&segment, 1).expect("it is read"), pairs);
     }
-    // Those that were open had two blocks each when the last one was opened, and it has two since then.
+    // Three open segments had two blocks each when the last one was opened, which has two since then.
     assert_eq!(set.open_count(), 4);
 }
 
