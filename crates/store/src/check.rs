@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::Fact;
+use overtake_lane::{Fact, QueueId, RunRecord, Seq};
 
 use crate::catalog::Catalog;
 use crate::decide::Sight;
@@ -43,7 +43,8 @@ pub struct CheckReport {
     pub tail: Option<Tail>,
     /// What is wrong: something durable cannot be read. In the order of the log, then of the segments.
     pub damage: Vec<Damage>,
-    /// What is not as it was written, but costs nothing, as files of ids do; and segments that were being made.
+    /// What is not as it was written, but costs nothing, as files of ids do; segments that were being made; and damage to segments that
+    /// the journal does not need, in which no message waits.
     pub notes: Vec<Damage>,
 }
 
@@ -82,6 +83,7 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
         notes: Vec::new(),
     };
     let fresh = first_file(0, crate::file::SEGMENT_BYTES_MIN);
+    let mut needed = None;
     match survey(disk, &catalog, fresh) {
         Ok(found) => {
             report.life = found.life;
@@ -92,8 +94,13 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
             report.tail = Some(Tail::of(&found));
             report.damage.clone_from(&found.damage);
             report.notes.clone_from(&found.notes);
+            // Of a store that someone has open this cannot be told: one may have come or gone meanwhile.
             if !is_locked {
-                report.damage.extend(missing_segments(disk, &catalog, found)?);
+                let is_whole = found.damage.is_empty();
+                let found = needed_segments(disk, found)?;
+                report.damage.extend(missing_segments(disk, &catalog, &found));
+                // What a damaged record said of segments is not known.
+                needed = is_whole.then_some(found);
             }
         }
         Err(StoreError::Corrupt { file, at, what }) => {
@@ -102,73 +109,115 @@ pub fn check<D: Disk>(disk: &D) -> Result<CheckReport, StoreError> {
         }
         Err(error) => return Err(error),
     }
-    check_segments(disk, &catalog, &mut report)?;
+    check_segments(disk, &catalog, needed.as_ref(), &mut report)?;
     Ok(report)
 }
 
-/// The segments that the journal names as needed, and that are not there or are not those that it speaks of. Of a store that someone has open this cannot be told:
-/// one may have come or gone meanwhile.
-fn missing_segments<D: Disk>(disk: &D, catalog: &Catalog, survey: Survey) -> Result<Vec<Damage>, StoreError> {
+/// What the journal says of a segment.
+struct Needed {
+    queue: QueueId,
+    messages: u64,
+    first: Seq,
+    last: Seq,
+}
+
+impl Needed {
+    fn new(queue: QueueId, run: &RunRecord) -> Self {
+        Self { queue, messages: u64::from(run.count), first: run.first, last: run.last }
+    }
+}
+
+/// The segments in which messages may wait, by number, as far as the journal can be read. One whose messages were all settled one by one is
+/// still among them.
+fn needed_segments<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<u64, Needed>, StoreError> {
     let mut needed = BTreeMap::new();
     let mut recovery = Recovery::new(disk.clone(), survey);
     loop {
         let payload = match recovery.next_record() {
             Ok(Some((_, payload))) => payload,
             // What cannot be read is damage that is listed already.
-            Ok(None) | Err(StoreError::Corrupt { .. }) => break,
+            Ok(None) | Err(StoreError::Corrupt { .. }) => return Ok(needed),
             Err(error) => return Err(error),
         };
         for (fact, _) in Decoder::new(payload).map_while(Result::ok) {
-            match fact {
-                Fact::RunStored { queue, run }
-                | Fact::RunRestated { queue, run }
-                | Fact::RunsRewritten { queue, run, .. } => {
-                    needed.insert(run.run.0, (queue, u64::from(run.count), run.last));
-                }
-                Fact::RunSettled { run, .. } => _ = needed.remove(&run.0),
-                _ => {}
-            }
+            note(&mut needed, fact);
         }
     }
-    let mut damage = Vec::new();
-    for (number, said) in needed {
+}
+
+fn note(needed: &mut BTreeMap<u64, Needed>, fact: Fact) {
+    match fact {
+        Fact::RunStored { queue, run } | Fact::RunRestated { queue, run } => {
+            needed.insert(run.run.0, Needed::new(queue, &run));
+        }
+        Fact::RunsRewritten { queue, run, of } => {
+            for old in of {
+                needed.remove(&old.run.0);
+            }
+            needed.insert(run.run.0, Needed::new(queue, &run));
+        }
+        Fact::RunSettled { run, .. } | Fact::RunFetched { run, .. } => _ = needed.remove(&run.0),
+        Fact::QueueDeleted { queue } => needed.retain(|_, said| said.queue != queue),
+        Fact::Purged { queue, before, kept } => {
+            let is_kept = |said: &Needed| {
+                let next = kept.partition_point(|seq| *seq < said.first);
+                said.last >= before || kept.get(next).is_some_and(|seq| *seq <= said.last)
+            };
+            needed.retain(|_, said| said.queue != queue || is_kept(said));
+        }
+        _ => {}
+    }
+}
+
+/// The needed segments that are not there, or are not those that the journal speaks of.
+fn missing_segments<D: Disk>(
+    disk: &D,
+    catalog: &Catalog,
+    needed: &BTreeMap<u64, Needed>,
+) -> impl Iterator<Item = Damage> {
+    needed.iter().filter_map(|(&number, said)| {
         let what = match Segment::open(disk, number, catalog.store_id.unwrap_or_default()) {
             _ if !catalog.segments.contains(&number) => Sight::FileMissing,
             Ok(segment) => {
                 let info = segment.info();
-                if info.is_rebuilt || said == (info.queue, info.count, info.last) {
-                    continue;
-                }
-                Sight::HeaderMisplaced
+                let is_it = (info.queue, info.count, info.last) == (said.queue, said.messages, said.last);
+                (!info.is_rebuilt && !is_it).then_some(Sight::HeaderMisplaced)?
             }
             // Whatever is wrong with the file itself is found when it is read.
-            Err(_) => continue,
+            Err(_) => return None,
         };
-        damage.push(Damage { file: Name::Segment(number).to_string(), at: 0, bytes: 0, what });
-    }
-    Ok(damage)
+        Some(Damage { file: Name::Segment(number).to_string(), at: 0, bytes: 0, what })
+    })
 }
 
-fn check_segments<D: Disk>(disk: &D, catalog: &Catalog, report: &mut CheckReport) -> Result<(), StoreError> {
+/// Reads every segment. Damage to one that is not among the `needed` costs nothing; without them, every one may be needed.
+fn check_segments<D: Disk>(
+    disk: &D,
+    catalog: &Catalog,
+    needed: Option<&BTreeMap<u64, Needed>>,
+    report: &mut CheckReport,
+) -> Result<(), StoreError> {
     for name in catalog.half_made.iter().filter(|name| matches!(name, Name::NewSegment(_) | Name::NewIds(_)))
     {
         let what = Sight::HalfMade;
         report.notes.push(Damage { file: name.to_string(), at: 0, bytes: 0, what });
     }
     for &number in &catalog.segments {
+        let is_needed = needed.is_none_or(|needed| needed.contains_key(&number));
+        let damage = if is_needed { &mut report.damage } else { &mut report.notes };
         let found = match examine(disk, number, catalog.store_id) {
             Err(error) if error.is_of_its_file() => {
                 let (file, what) = (Name::Segment(number).to_string(), Sight::Unreadable);
-                report.damage.push(Damage { file, at: 0, bytes: 0, what });
+                damage.push(Damage { file, at: 0, bytes: 0, what });
                 continue;
             }
             found => found?,
         };
         let Some(found) = found else { continue };
+        damage.extend(found.damage);
         report.segments += 1;
         report.segment_messages += found.messages;
         report.segment_bytes += found.bytes;
-        report.damage.extend(found.damage);
         report.notes.extend(found.notes);
     }
     for &number in &catalog.ids {

@@ -14,6 +14,8 @@ use crate::support::{Broker, PATIENCE, run};
 /// Messages of the store that is damaged, and the length of each body.
 const MESSAGES: usize = 6_000;
 const BODY_LEN: usize = 1_000;
+/// Bytes of a segment before its first message.
+const SEGMENT_HEADER_LEN: usize = 4_096;
 /// So little that most of them wait in segments.
 const MEMORY: &str = "1MiB";
 
@@ -84,9 +86,8 @@ fn in_segments(data: &Path) {
     ask(&broker.url, "POST", "/v1/queues/other/messages", &json!({ "body": "other" })).expect(201);
     // On a slow disk the first is still being written.
     let start = Instant::now();
-    while whole_segments(data).is_empty() {
+    while ask(&broker.url, "GET", "/v1/queues/q", &Value::Null).expect(200)["spilled"] == 0 {
         assert!(start.elapsed() < PATIENCE, "no message left memory");
-        ask(&broker.url, "GET", "/v1/queues/q", &Value::Null).expect(200);
     }
     broker.stop();
 }
@@ -101,12 +102,11 @@ fn whole_segments(data: &Path) -> Vec<PathBuf> {
     files.filter(is_whole).collect()
 }
 
-/// Flips a bit in the middle of the largest segment.
+/// Flips a bit in the middle of the first segment: of a later one the journal may not know yet, so that nothing waits in it.
 fn flip_a_bit(data: &Path) {
-    let len = |path: &PathBuf| fs::metadata(path).expect("a file").len();
-    let segment = whole_segments(data).into_iter().max_by_key(len).expect("messages wait in segments");
+    let segment = whole_segments(data).into_iter().min().expect("messages wait in segments");
     let mut content = fs::read(&segment).expect("readable");
-    let middle = content.len() / 2;
+    let middle = SEGMENT_HEADER_LEN + (content.len() - SEGMENT_HEADER_LEN) / 2;
     content[middle] ^= 1;
     fs::write(&segment, content).expect("writable");
 }

@@ -62,7 +62,7 @@ fn ctrl_c_cancels_the_job_that_is_waited_for() {
 /// As when somebody sees the mistake at once.
 #[test]
 fn ctrl_c_before_the_job_has_a_number_cancels_it_too() {
-    let (go, wait) = mpsc::channel();
+    let (go, wait) = mpsc::sync_channel(1);
     let wait = Mutex::new(wait);
     let fake = Fake::start(move |what, _| match what {
         "remove?wait_ms=50" => {
@@ -83,7 +83,7 @@ fn ctrl_c_before_the_job_has_a_number_cancels_it_too() {
 
 #[test]
 fn a_second_ctrl_c_does_not_wait_for_the_broker() {
-    let (go, wait) = mpsc::channel::<()>();
+    let (go, wait) = mpsc::sync_channel::<()>(1);
     let wait = Mutex::new(wait);
     let fake = Fake::start(move |what, _| {
         let _ = (what, wait.lock().expect("nobody panicked").recv());

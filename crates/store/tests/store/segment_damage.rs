@@ -1,7 +1,7 @@
 //! Damage to a segment: found, named with file and offset; never a panic, never a message that was not written.
 
-use overtake_lane::{Fact, Ordinals, Priority, QueueId, RunId, RunRecord, Time};
-use overtake_store::{MemoryDisk, Segment, Sight, StoreError, check, record};
+use overtake_lane::{Fact, Ordinals, Priority, QueueId, RunId, RunRecord, Seq, Settled, Time};
+use overtake_store::{Damage, MemoryDisk, Segment, SegmentInfo, Sight, StoreError, check, record};
 use proptest::prelude::*;
 
 use crate::common::spilled::{Pair, QUEUE, STORE_ID, name, pair, read_all, rich_pair, segments, write};
@@ -23,9 +23,38 @@ fn messages() -> Vec<Pair> {
 fn store(pairs: &[Pair]) -> (MemoryDisk, Vec<u8>) {
     let disk = MemoryDisk::new(1);
     drop(open(&disk));
-    write(&segments(&disk), pairs).expect("a segment");
+    let info = write(&segments(&disk), pairs).expect("a segment");
+    say_stored(&disk, &info, QUEUE, info.count as u32);
     let bytes = disk.read(&name(1)).expect("its file");
     (disk, bytes)
+}
+
+/// The journal says that so many messages of a queue wait in the segment.
+fn say_stored(disk: &MemoryDisk, info: &SegmentInfo, queue: QueueId, count: u32) {
+    let run = RunRecord {
+        run: RunId(info.number),
+        priority: Priority(5),
+        count,
+        ids: 0,
+        deaths: 0,
+        bytes: 0,
+        expires: Time::NEVER,
+        first: info.first,
+        last: info.last,
+        next: 0,
+        holes: Ordinals::default(),
+        is_mixed: false,
+    };
+    append(disk, &Fact::RunStored { queue, run: Box::new(run) });
+}
+
+fn append(disk: &MemoryDisk, fact: &Fact) {
+    let mut bytes = Vec::new();
+    record::encode(fact, record::Content::None, &mut bytes);
+    let mut opened = open(disk);
+    opened.writer.append(&[&bytes]).expect("room");
+    let batch = opened.writer.take_batch().expect("a record");
+    opened.committer.commit(&batch).expect("committed");
 }
 
 fn read(disk: &MemoryDisk) -> Result<Vec<Pair>, StoreError> {
@@ -313,32 +342,41 @@ fn a_segment_that_is_not_the_one_of_the_journal_is_found() {
     for (queue, count, is_clean) in
         [(QUEUE, count, true), (QueueId(8), count, false), (QUEUE, count - 1, false), (QUEUE, count, true)]
     {
-        let run = RunRecord {
-            run: RunId(info.number),
-            priority: Priority(5),
-            count,
-            ids: 0,
-            deaths: 0,
-            bytes: 0,
-            expires: Time::NEVER,
-            first: info.first,
-            last: info.last,
-            next: 0,
-            holes: Ordinals::default(),
-            is_mixed: false,
-        };
-        let mut bytes = Vec::new();
-        let fact = Fact::RunStored { queue, run: Box::new(run) };
-        record::encode(&fact, record::Content::None, &mut bytes);
-        let mut opened = open(&disk);
-        opened.writer.append(&[&bytes]).expect("room");
-        let batch = opened.writer.take_batch().expect("a record");
-        opened.committer.commit(&batch).expect("committed");
-        drop(opened);
+        say_stored(&disk, &info, queue, count);
         let report = check(&disk).expect("a store");
         let what: Vec<Sight> = report.damage.iter().map(|damage| damage.what).collect();
         let expected = if is_clean { Vec::new() } else { vec![Sight::HeaderMisplaced] };
         assert_eq!(what, expected, "{queue:?}, {count} messages");
+    }
+}
+
+/// As repairing, which has nothing to save there, says too.
+#[test]
+fn damage_to_a_segment_in_which_nothing_waits_is_no_damage_to_the_store() {
+    let files = |of: &[Damage]| of.iter().map(|damage| damage.file.clone()).collect::<Vec<_>>();
+    let (last, run, how) = (messages()[22].0.seq, RunId(1), Settled::Removed);
+    let purged = |before, kept| Fact::Purged { queue: QUEUE, before, kept };
+    for (fact, is_needed) in [
+        (Fact::RunSettled { queue: QUEUE, run, how }, false),
+        (Fact::RunFetched { queue: QUEUE, run }, false),
+        (Fact::QueueDeleted { queue: QUEUE }, false),
+        (Fact::QueueDeleted { queue: QueueId(8) }, true),
+        (purged(Seq(last.0 + 2), vec![Seq(last.0 + 1)]), false),
+        (purged(Seq(last.0 + 1), vec![last]), true),
+        (purged(last, Vec::new()), true),
+    ] {
+        let (disk, _) = store(&messages());
+        write(&segments(&disk), &messages()).expect("one that the journal does not know yet");
+        for number in [1, 2] {
+            disk.flip(&name(number), HEADER_LEN as u64 + 100, 1);
+        }
+        let report = check(&disk).expect("a store");
+        assert_eq!((files(&report.damage), files(&report.notes)), (vec![name(1)], vec![name(2)]));
+        append(&disk, &fact);
+        let report = check(&disk).expect("a store");
+        let expected = if is_needed { vec![name(1)] } else { Vec::new() };
+        assert_eq!(files(&report.damage), expected, "{fact:?}");
+        assert_eq!(report.notes.len(), 2 - expected.len(), "{fact:?}");
     }
 }
 
