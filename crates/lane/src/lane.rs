@@ -188,7 +188,8 @@ impl Lane {
     }
 
     /// The first message of `fresh` after a mark. The list leads there from the message that has the mark's sequence; where that message is gone, the
-    /// messages of the queue after the mark are looked at one by one.
+    /// messages of the queue after the mark and those of the list are looked at in turn, whichever leads there sooner: the one way is long
+    /// where many other lanes have messages, the other where many of this lane are before the mark.
     ///
     /// # Errors
     /// More looks are needed than are left. The mark tells how far they went.
@@ -217,10 +218,13 @@ impl Lane {
         if mark.refills != self.refills {
             (mark.fresh, mark.refills) = (mark.seq, self.refills);
         }
+        let mut own = self.fresh.iter(entries);
         for slot in by_seq.from(mark.fresh.next()) {
-            if is_fresh(&slot) {
-                mark.fresh = Seq(seq_of(slot).0 - 1);
-                return Ok(Some(slot));
+            let found =
+                Some(slot).filter(is_fresh).or_else(|| own.next().filter(|slot| seq_of(*slot) > mark.seq));
+            if let Some(found) = found {
+                mark.fresh = Seq(seq_of(found).0 - 1);
+                return Ok(Some(found));
             }
             *left = left.checked_sub(1).ok_or(OutOfLooks)?;
             mark.fresh = seq_of(slot);
@@ -671,6 +675,13 @@ mod tests {
         lane: Lane,
     }
 
+    impl Default for Bench {
+        fn default() -> Self {
+            let lane = Lane::new(Arc::from("0"), 0, 0, &Settings::default());
+            Self { entries: Entries::default(), by_seq: SeqIndex::default(), lane }
+        }
+    }
+
     impl Bench {
         fn put(&mut self, seq: u64, index: u16) {
             let message = Message { seq: Seq(seq), state: State::Ready, ..Entry::vacant().message };
@@ -696,29 +707,41 @@ mod tests {
 
     #[test]
     fn a_message_that_comes_back_behind_a_mark_is_found() {
-        let lane = Lane::new(Arc::from("0"), 0, 0, &Settings::default());
-        let mut bench = Bench { entries: Entries::default(), by_seq: SeqIndex::default(), lane };
-        for seq in [1, 2, 20] {
+        let mut bench = Bench::default();
+        for seq in (1..=10).chain([40]) {
             bench.put(seq, 0);
         }
-        for seq in [3, 4, 6, 7, 8, 9] {
+        for seq in [11, 12, 14, 15, 16, 17] {
             bench.put(seq, 1);
         }
         let mut mark = Mark::default();
-        mark.pass(Seq(2));
-        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(20)), "the message of the mark is the way");
-        bench.take(2);
-        assert_eq!(bench.fresh_after(&mut mark, 4), Err(OutOfLooks), "3, 4, 6 and 7 were looked at");
+        mark.pass(Seq(10));
+        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(40)), "the message of the mark is the way");
+        bench.take(10);
+        assert_eq!(bench.fresh_after(&mut mark, 4), Err(OutOfLooks), "11, 12, 14 and 15 were looked at");
         let mut unchanged = mark;
-        assert_eq!(bench.fresh_after(&mut unchanged, 2), Ok(Some(20)), "8 and 9 were left");
+        assert_eq!(bench.fresh_after(&mut unchanged, 2), Ok(Some(40)), "16 and 17 were left");
         // All that was fresh behind the mark is gone, and one comes from a run that is older than what was looked at.
-        bench.take(20);
-        bench.put(5, 0);
-        bench.put(30, 0);
-        assert_eq!(bench.fresh_after(&mut mark, 9), Ok(Some(5)));
-        bench.take(1);
-        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(5)), "it is the head");
-        mark.pass(Seq(30));
+        bench.take(40);
+        bench.put(13, 0);
+        bench.put(50, 0);
+        assert_eq!(bench.fresh_after(&mut mark, 9), Ok(Some(13)));
+        (1..=9).for_each(|seq| bench.take(seq));
+        assert_eq!(bench.fresh_after(&mut mark, 0), Ok(Some(13)), "it is the head");
+        mark.pass(Seq(50));
         assert_eq!(bench.fresh_after(&mut mark, 0), Ok(None));
+    }
+
+    #[test]
+    fn the_lane_leads_behind_a_mark_past_many_messages_of_others() {
+        let mut bench = Bench::default();
+        for seq in [1, 2, 100] {
+            bench.put(seq, 0);
+        }
+        (3..100).for_each(|seq| bench.put(seq, 1));
+        let mut mark = Mark::default();
+        mark.pass(Seq(2));
+        bench.take(2);
+        assert_eq!(bench.fresh_after(&mut mark, 1), Ok(Some(100)));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Reader<'a> {
 /// Messages that are read at once.
 pub(crate) const CHUNK: usize = 64;
 /// The first time so many, and each time twice as many: where many runs are read side by side, a step needs few of each.
-const FIRST_CHUNK: usize = 4;
+const FIRST_CHUNK: usize = 2;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, from: u32) -> Self {

@@ -32,6 +32,8 @@ pub(super) struct Cleaning {
     round: Option<Round>,
     /// Where the journal ended then.
     cleaned_at: Lsn,
+    /// The last bite got on, and there is more.
+    pub(super) has_more: bool,
     fetched: Fetched,
 }
 
@@ -58,14 +60,21 @@ pub(super) enum Carried {
 
 impl Cleaning {
     pub(super) fn new(tail: Lsn) -> Self {
-        Self { round: None, cleaned_at: tail, fetched: Fetched::default() }
+        Self { round: None, cleaned_at: tail, has_more: false, fetched: Fetched::default() }
     }
 }
 
 impl<T> Core<T> {
+    /// Whether [`Core::keep_house`] has more to clean, and got on with it the last time.
+    #[must_use]
+    pub fn has_more_to_clean(&self) -> bool {
+        self.house.cleaning.has_more
+    }
+
     /// Cleans as much as has been appended since it did last, and a little: who appends much at once must not outrun it. While definitions
     /// are written again nothing is given back, so the journal stays long, and all of it would be carried in vain: it waits.
     pub(super) fn clean_some(&mut self) {
+        self.house.cleaning.has_more = false;
         if self.house.restating.is_some() {
             self.house.cleaning.cleaned_at = self.writer.tail();
             return;
@@ -94,8 +103,15 @@ impl<T> Core<T> {
                 return;
             }
         }
+        let tail = self.writer.tail();
         let are_recorded = self.record_runs(before, runs);
-        self.house.cleaning.round = Some(Round { before, next }).filter(|_| next.is_some() || !are_recorded);
+        let goes_on = next.is_some() || !are_recorded;
+        self.house.cleaning.round = goes_on.then_some(Round { before, next });
+        self.house.cleaning.has_more = if goes_on {
+            next.is_some() || self.writer.tail() > tail
+        } else {
+            self.oldest_chunk().is_some_and(|oldest| oldest >= before) && self.next_round().is_some()
+        };
     }
 
     fn next_round(&self) -> Option<Round> {

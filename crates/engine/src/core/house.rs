@@ -220,7 +220,9 @@ impl<T> Core<T> {
         let tail = self.chunk();
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
         if self.holds.record_bytes() < self.options.segment_bytes / 64 {
-            self.record_runs(needed, RUNS_AT_ONCE);
+            let tail = self.writer.tail();
+            let are_recorded = self.record_runs(needed, RUNS_AT_ONCE);
+            self.house.cleaning.has_more |= !are_recorded && self.writer.tail() > tail;
         }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));
         let needed = self.kept_for_missing().map_or(needed, |chunk| needed.min(chunk));

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::disk_thread::{Flush, News};
 use super::freeze::Freeze;
+use super::pace::Pace;
 use super::sessions::Sessions;
 use super::{Ask, Caller, Shared, Ticket, Who};
 use crate::api::Failure;
@@ -28,12 +29,6 @@ const LATE_BYTES_MAX: usize = 1 << 20;
 const IN_FLIGHT_MAX: usize = 2;
 /// While the disk has no room for another file it is asked again so often, ms.
 const FULL_RETRY_MS: u64 = 1_000;
-/// Messages that a step of a scan looks at while nothing else is asked, at most: fewer where they took longer in the steps before.
-const LOOKS_IDLE: usize = 2_048;
-/// And while something is: so much less than what is asked takes.
-const LOOKS_BUSY: usize = 256;
-/// About how long a step of a scan takes while nothing else is asked. A request that comes then waits for its end.
-const LOOK_TIME: Duration = Duration::from_millis(1);
 /// Messages of deleted and purged queues whose contents are released at once while nothing else is asked: that takes about a quarter of a ms.
 const CLEARED_IDLE: usize = 1_024;
 /// And while something is: so much less than what is asked takes.
@@ -68,8 +63,8 @@ pub(super) struct BrokerThread {
     is_busy: bool,
     /// Bytes of the batch for messages that expired, came due or died by themselves.
     late_bytes: usize,
-    /// Messages that the next step of a scan looks at while nothing else is asked.
-    looks_idle: usize,
+    /// How fast scans go.
+    pace: Pace,
     in_flight: usize,
     preparing: bool,
     retry: Option<Time>,
@@ -98,7 +93,7 @@ impl BrokerThread {
             parked: VecDeque::new(),
             is_busy: false,
             late_bytes: 0,
-            looks_idle: LOOKS_IDLE,
+            pace: Pace::default(),
             in_flight: 0,
             preparing: false,
             retry: None,
@@ -133,18 +128,20 @@ impl BrokerThread {
             if !self.parked.is_empty() && !self.is_starved() {
                 return None;
             }
-            let goes_on = self.core.is_scanning() && !self.is_starved();
             let has_more = self.core.has_more_to_put_back()
                 || self.core.has_more_to_restate()
+                || (self.core.has_more_to_clean() && self.core.unsynced_bytes() < LATE_BYTES_MAX)
                 || self.core.has_more_to_plan();
-            if goes_on || has_more || self.core.is_clearing() {
+            if has_more || self.core.is_clearing() {
                 return asks.try_recv().ok();
             }
         }
+        let rest = self.may_scan().then(|| self.pace.rest(Instant::now()).unwrap_or_default());
         // Nothing is looked at before the disk thread has done what it has.
-        let look = (self.in_flight < IN_FLIGHT_MAX).then(|| self.look_at());
+        let look = self.may_flush().then(|| self.look_at());
         let wake = self.deadline().into_iter().chain(self.retry).chain(look).min();
-        match wake.filter(|_| !self.is_down()).and_then(|when| self.clock.until(when)) {
+        let until = wake.filter(|_| !self.is_down()).and_then(|when| self.clock.until(when));
+        match until.into_iter().chain(rest).min() {
             None => Some(asks.recv().unwrap_or(Ask::Close)),
             Some(Duration::ZERO) => asks.try_recv().ok(),
             Some(timeout) => match asks.recv_timeout(timeout) {
@@ -458,10 +455,19 @@ impl BrokerThread {
             self.core.try_spilling_again();
         }
         let is_busy = std::mem::take(&mut self.is_busy);
-        self.scan_on(now, is_busy);
         self.core.clear_on(if is_busy { CLEARED_BUSY } else { CLEARED_IDLE });
         self.core.keep_house();
         self.carry_out();
+        self.hand_on();
+        // What others asked is on its way to the disk by then.
+        if self.may_scan() && self.scan_on(now, is_busy) {
+            self.carry_out();
+            self.hand_on();
+        }
+    }
+
+    /// Tells what can be told by now, and hands on what is to be written.
+    fn hand_on(&mut self) {
         if let Some(why) = self.core.failure() {
             return self.set_down(&why);
         }
@@ -475,33 +481,45 @@ impl BrokerThread {
         self.flush();
     }
 
-    /// Goes on with a look at messages for somebody who still waits for it, or with a change of many.
-    fn scan_on(&mut self, now: Time, is_busy: bool) {
-        if self.core.is_scanning() && !self.is_starved() {
-            self.core.drop_scans(|ticket| match ticket {
-                Ticket::Nobody => true,
-                Ticket::Caller(caller) => caller.is_closed(),
-                Ticket::Session { session, .. } => !self.sessions.is_there(*session),
-            });
-            let looks = if is_busy { LOOKS_BUSY } else { self.looks_idle };
-            let (begun, looked) = (Instant::now(), self.core.looked());
-            if let Some(change) = self.core.scan_on(now, looks)
-                && !self.core.must_wait(Asker::default(), &change)
-            {
-                self.core.change_on(now, change);
-            }
-            let looked = (self.core.looked() - looked) as usize;
-            // A step that ended early says little.
-            if looked >= LOOKS_BUSY / 2 {
-                let in_time = looked as u128 * LOOK_TIME.as_nanos() / begun.elapsed().as_nanos().max(1);
-                self.looks_idle = (in_time as usize).clamp(LOOKS_BUSY, LOOKS_IDLE);
-            }
+    /// Whether there is a scan to go on with, and room for what it changes.
+    fn may_scan(&self) -> bool {
+        !self.is_down() && self.core.is_scanning() && !self.is_starved()
+    }
+
+    /// Goes on with a look at messages for somebody who still waits for it, or with a change of many, unless scans rest.
+    fn scan_on(&mut self, now: Time, is_busy: bool) -> bool {
+        let begun = Instant::now();
+        if is_busy {
+            self.pace.asked(begun);
         }
+        if self.pace.rest(begun).is_some() {
+            return false;
+        }
+        self.core.drop_scans(|ticket| match ticket {
+            Ticket::Nobody => true,
+            Ticket::Caller(caller) => caller.is_closed(),
+            Ticket::Session { session, .. } => !self.sessions.is_there(*session),
+        });
+        let looked = self.core.looked();
+        if let Some(change) = self.core.scan_on(now, self.pace.looks(begun))
+            && !self.core.must_wait(Asker::default(), &change)
+        {
+            self.core.change_on(now, change);
+        }
+        self.pace.stepped(begun, Instant::now(), (self.core.looked() - looked) as usize);
+        true
+    }
+
+    /// Whether the disk thread takes another flush. What nobody waits for leaves the last place to a publish that comes meanwhile, which would
+    /// wait for one more sync.
+    fn may_flush(&self) -> bool {
+        let can_wait = self.nobody_waits() && self.core.unsynced_bytes() < LATE_BYTES_MAX;
+        self.in_flight < if can_wait { IN_FLIGHT_MAX - 1 } else { IN_FLIGHT_MAX }
     }
 
     fn flush(&mut self) {
         let prepare = self.core.wants_file() && !self.preparing && self.retry.is_none();
-        if self.in_flight >= IN_FLIGHT_MAX && !prepare {
+        if !self.may_flush() && !prepare {
             return;
         }
         let now = self.clock.now();

@@ -17,6 +17,7 @@ mod calls;
 mod disk_thread;
 mod freeze;
 mod line;
+mod pace;
 mod sessions;
 mod snapshots;
 mod spill_thread;

@@ -1,7 +1,7 @@
 //! Space: what nobody needs any more is given back, and what somebody needs is still there.
 
 use crate::support::{TINY, bodies, clock, message, open_disk, pull};
-use overtake_engine::Engine;
+use overtake_engine::{DeleteOnly, Engine, NewMessage, Target};
 use overtake_lane::{Outcome, Settings};
 use overtake_store::MemoryDisk;
 
@@ -50,4 +50,29 @@ async fn messages_published_before_their_queue_was_last_described_are_kept() {
 
     let engine = open_disk(&disk, &clock).expect("opens again");
     assert_eq!(engine.recovered().messages, published);
+}
+
+/// As a broker is that has nothing to do for the night: its next start reads little.
+#[tokio::test]
+async fn the_journal_is_given_back_though_nobody_asks_for_anything() {
+    let (disk, clock) = (MemoryDisk::new(1), clock());
+    let engine = open_disk(&disk, &clock).expect("opens");
+    for queue in ["q", "deep"] {
+        engine.declare_queue(queue, Settings::default()).await.expect("declared");
+    }
+    for round in 0..300 {
+        let passing = NewMessage { to: Target::Queue("deep".into()), ..message(&"x".repeat(300), 0) };
+        let mut messages = vec![passing; 10];
+        messages.push(message(&round.to_string(), 0));
+        engine.publish(messages).await.expect("published");
+    }
+    assert!(engine.health().journal_bytes > 10 * TINY);
+    engine.delete_queue("deep", DeleteOnly::default()).await.expect("deleted");
+    while engine.health().journal_bytes > 5 * TINY {
+        tokio::task::yield_now().await;
+    }
+    engine.close();
+
+    let engine = open_disk(&disk, &clock).expect("opens again");
+    assert_eq!(engine.recovered().messages, 300);
 }
