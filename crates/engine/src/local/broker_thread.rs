@@ -501,7 +501,7 @@ impl BrokerThread {
             Ticket::Session { session, .. } => !self.sessions.is_there(*session),
         });
         let looked = self.core.looked();
-        if let Some(change) = self.core.scan_on(now, self.pace.looks(begun))
+        if let Some(change) = self.core.scan_on(now, self.pace.looks())
             && !self.core.must_wait(Asker::default(), &change)
         {
             self.core.change_on(now, change);
