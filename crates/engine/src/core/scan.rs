@@ -39,6 +39,8 @@ pub(super) struct Needs {
     /// What its last steps found missing.
     noted: VecDeque<MissingBlock>,
     next: Next,
+    /// It has had a step.
+    has_begun: bool,
     /// Messages that its last step has looked at.
     pub(super) looked: usize,
 }
@@ -150,12 +152,23 @@ impl<T> Core<T> {
         self.next_turn().is_some()
     }
 
-    /// The place in line of the turn that is next. While memory is full no change goes on: a change brings messages back, and publishes
-    /// would wait with it.
+    /// Whether one can go on that has had no step yet: many are done in their first.
+    #[must_use]
+    pub fn has_new_scan(&self) -> bool {
+        self.first_turn(|turn| !turn.needs().has_begun).is_some()
+    }
+
+    /// The place in line of the turn that is next: those that have had none go first.
     fn next_turn(&self) -> Option<usize> {
+        self.first_turn(|turn| !turn.needs().has_begun).or_else(|| self.first_turn(|_| true))
+    }
+
+    /// The place in line of the first turn of a kind that can go on. While memory is full no change goes on: a change brings messages back, and
+    /// publishes would wait with it.
+    fn first_turn(&self, is_of_it: impl Fn(&Turn<T>) -> bool) -> Option<usize> {
         let is_memory_full = self.is_memory_full();
         let may_go_on = |turn: &Turn<T>| !is_memory_full || matches!(turn, Turn::Look(_));
-        self.scans.iter().position(|turn| !turn.needs().is_waiting() && may_go_on(turn))
+        self.scans.iter().position(|turn| !turn.needs().is_waiting() && may_go_on(turn) && is_of_it(turn))
     }
 
     /// How many messages looks, and changes of many messages, have looked at since it was opened. A step of one looks at a few times as many as it may, at most.
@@ -199,6 +212,7 @@ impl<T> Core<T> {
     /// for again in the next step.
     pub fn scan_on(&mut self, now: Time, looks: usize) -> Option<Request> {
         let next = self.next_turn()?;
+        self.scans[next].needs_mut().has_begun = true;
         let mut scan = match self.scans.remove(next)? {
             Turn::Look(scan) => scan,
             Turn::Change(bulk) => return self.bulk_step(now, bulk, looks),

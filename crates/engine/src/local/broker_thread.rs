@@ -136,7 +136,7 @@ impl BrokerThread {
                 return asks.try_recv().ok();
             }
         }
-        let rest = self.may_scan().then(|| self.pace.rest(Instant::now()).unwrap_or_default());
+        let rest = self.may_scan().then(|| self.rest(Instant::now()).unwrap_or_default());
         // Nothing is looked at before the disk thread has done what it has.
         let look = self.may_flush().then(|| self.look_at());
         let wake = self.deadline().into_iter().chain(self.retry).chain(look).min();
@@ -486,13 +486,18 @@ impl BrokerThread {
         !self.is_down() && self.core.is_scanning() && !self.is_starved()
     }
 
+    /// How long scans still rest. One that was just asked for does not: it is a request like any other until it takes more than a step.
+    fn rest(&self, now: Instant) -> Option<Duration> {
+        self.pace.rest(now).filter(|_| !self.core.has_new_scan())
+    }
+
     /// Goes on with a look at messages for somebody who still waits for it, or with a change of many, unless scans rest.
     fn scan_on(&mut self, now: Time, is_busy: bool) -> bool {
         let begun = Instant::now();
         if is_busy {
             self.pace.asked(begun);
         }
-        if self.pace.rest(begun).is_some() {
+        if self.rest(begun).is_some() {
             return false;
         }
         self.core.drop_scans(|ticket| match ticket {
