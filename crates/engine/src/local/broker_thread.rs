@@ -455,12 +455,14 @@ impl BrokerThread {
             self.core.try_spilling_again();
         }
         let is_busy = std::mem::take(&mut self.is_busy);
+        // The first step of a scan is part of what was asked: whoever asks for one thing after the other is answered in this order, if that is all.
+        let is_begun = self.core.has_new_scan() && self.may_scan() && self.scan_on(now, is_busy);
         self.core.clear_on(if is_busy { CLEARED_BUSY } else { CLEARED_IDLE });
         self.core.keep_house();
         self.carry_out();
         self.hand_on();
         // What others asked is on its way to the disk by then.
-        if self.may_scan() && self.scan_on(now, is_busy) {
+        if !is_begun && self.may_scan() && self.scan_on(now, is_busy) {
             self.carry_out();
             self.hand_on();
         }
