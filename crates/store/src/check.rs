@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use overtake_lane::{Fact, QueueId, RunRecord, Seq};
+use overtake_lane::{Fact, QueueId, RunId, RunRecord, Seq};
 
 use crate::catalog::Catalog;
 use crate::decide::Sight;
@@ -43,8 +43,8 @@ pub struct CheckReport {
     pub tail: Option<Tail>,
     /// What is wrong: something durable cannot be read. In the order of the log, then of the segments.
     pub damage: Vec<Damage>,
-    /// What is not as it was written, but costs nothing, as files of ids do; segments that were being made; and damage to segments that
-    /// the journal does not need, in which no message waits.
+    /// What is not as it was written, but costs nothing, as files of ids do; segments that were being made; and damage to segments of
+    /// which the journal needs nothing.
     pub notes: Vec<Damage>,
 }
 
@@ -119,16 +119,18 @@ struct Needed {
     messages: u64,
     first: Seq,
     last: Seq,
+    /// Nothing waits in its run. The contents of messages that were fetched from it before may be needed all the same.
+    is_over: bool,
 }
 
 impl Needed {
     fn new(queue: QueueId, run: &RunRecord) -> Self {
-        Self { queue, messages: u64::from(run.count), first: run.first, last: run.last }
+        let (messages, is_over) = (u64::from(run.count), false);
+        Self { queue, messages, first: run.first, last: run.last, is_over }
     }
 }
 
-/// The segments in which messages may wait, by number, as far as the journal can be read. One whose messages were all settled one by one is
-/// still among them.
+/// The segments that may be needed, by number, as far as the journal can be read: all that it names, but for those of which nothing can be left.
 fn needed_segments<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<u64, Needed>, StoreError> {
     let mut needed = BTreeMap::new();
     let mut recovery = Recovery::new(disk.clone(), survey);
@@ -145,18 +147,22 @@ fn needed_segments<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<u64, Ne
     }
 }
 
+fn end(needed: &mut BTreeMap<u64, Needed>, run: RunId) {
+    if let Some(said) = needed.get_mut(&run.0) {
+        said.is_over = true;
+    }
+}
+
 fn note(needed: &mut BTreeMap<u64, Needed>, fact: Fact) {
     match fact {
         Fact::RunStored { queue, run } | Fact::RunRestated { queue, run } => {
             needed.insert(run.run.0, Needed::new(queue, &run));
         }
         Fact::RunsRewritten { queue, run, of } => {
-            for old in of {
-                needed.remove(&old.run.0);
-            }
+            of.iter().for_each(|old| end(needed, old.run));
             needed.insert(run.run.0, Needed::new(queue, &run));
         }
-        Fact::RunSettled { run, .. } | Fact::RunFetched { run, .. } => _ = needed.remove(&run.0),
+        Fact::RunSettled { run, .. } => end(needed, run),
         Fact::QueueDeleted { queue } => needed.retain(|_, said| said.queue != queue),
         Fact::Purged { queue, before, kept } => {
             let is_kept = |said: &Needed| {
@@ -175,7 +181,7 @@ fn missing_segments<D: Disk>(
     catalog: &Catalog,
     needed: &BTreeMap<u64, Needed>,
 ) -> impl Iterator<Item = Damage> {
-    needed.iter().filter_map(|(&number, said)| {
+    needed.iter().filter(|(_, said)| !said.is_over).filter_map(|(&number, said)| {
         let what = match Segment::open(disk, number, catalog.store_id.unwrap_or_default()) {
             _ if !catalog.segments.contains(&number) => Sight::FileMissing,
             Ok(segment) => {

@@ -12,7 +12,7 @@ const LOOKS_MAX: usize = 2_048;
 /// not do: each begins anew with the heads of all lanes, which takes 0.4 ms with 64 of them.
 const BUSY_REST: u32 = 5;
 /// A step that was held up itself is no reason to rest longer.
-const REST_MAX: Duration = Duration::from_millis(10);
+const REST_MAX: Duration = Duration::from_millis(50);
 /// Something is asked while the last request is no longer ago than this.
 const BUSY_FOR: Duration = Duration::from_millis(2);
 
@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(pace.rest(end + 4 * MS), Some(MS));
         assert_eq!(pace.rest(end + 5 * MS), None);
         assert_eq!(pace.rest(end + 4 * MS + BUSY_FOR), None, "nobody asks any more");
-        pace.stepped(now, end + 50 * MS, 0);
-        pace.asked(end + 50 * MS);
-        assert_eq!(pace.rest(end + 50 * MS), Some(REST_MAX), "it was not the scan that took so long");
+        pace.stepped(now, end + 100 * MS, 0);
+        pace.asked(end + 100 * MS);
+        assert_eq!(pace.rest(end + 100 * MS), Some(REST_MAX), "it was not the scan that took so long");
     }
 }
