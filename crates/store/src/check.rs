@@ -147,12 +147,14 @@ fn needed_segments<D: Disk>(disk: &D, survey: Survey) -> Result<BTreeMap<u64, Ne
     }
 }
 
+/// Nothing waits in the run any more.
 fn end(needed: &mut BTreeMap<u64, Needed>, run: RunId) {
     if let Some(said) = needed.get_mut(&run.0) {
         said.is_over = true;
     }
 }
 
+/// Takes over what a fact says of segments.
 fn note(needed: &mut BTreeMap<u64, Needed>, fact: Fact) {
     match fact {
         Fact::RunStored { queue, run } | Fact::RunRestated { queue, run } => {

@@ -39,7 +39,7 @@ pub(super) struct Needs {
     /// What its last steps found missing.
     noted: VecDeque<MissingBlock>,
     next: Next,
-    /// It has had a step.
+    /// The first step was made.
     has_begun: bool,
     /// Messages that its last step has looked at.
     pub(super) looked: usize,
@@ -152,13 +152,13 @@ impl<T> Core<T> {
         self.next_turn().is_some()
     }
 
-    /// Whether one can go on that has had no step yet: many are done in their first.
+    /// Whether a scan waits for its first step, and can make it. Most scans need no other.
     #[must_use]
     pub fn has_new_scan(&self) -> bool {
         self.first_turn(|turn| !turn.needs().has_begun).is_some()
     }
 
-    /// The place in line of the turn that is next: those that have had none go first.
+    /// The place in line of the turn that is next. A turn that has made no step goes first.
     fn next_turn(&self) -> Option<usize> {
         self.first_turn(|turn| !turn.needs().has_begun).or_else(|| self.first_turn(|_| true))
     }

@@ -455,13 +455,13 @@ impl BrokerThread {
             self.core.try_spilling_again();
         }
         let is_busy = std::mem::take(&mut self.is_busy);
-        // The first step of a scan is part of what was asked: whoever asks for one thing after the other is answered in this order, if that is all.
+        // The first step of a scan is part of the request: the answers to a session come in the order of its requests, where one step is enough.
         let is_begun = self.core.has_new_scan() && self.may_scan() && self.scan_on(now, is_busy);
         self.core.clear_on(if is_busy { CLEARED_BUSY } else { CLEARED_IDLE });
         self.core.keep_house();
         self.carry_out();
         self.hand_on();
-        // What others asked is on its way to the disk by then.
+        // By then the requests of others are on their way to the disk.
         if !is_begun && self.may_scan() && self.scan_on(now, is_busy) {
             self.carry_out();
             self.hand_on();
@@ -488,7 +488,7 @@ impl BrokerThread {
         !self.is_down() && self.core.is_scanning() && !self.is_starved()
     }
 
-    /// How long scans still rest. One that was just asked for does not: it is a request like any other until it takes more than a step.
+    /// How long scans still rest. A new scan does not rest: until it takes more than a step, it is a request like any other.
     fn rest(&self, now: Instant) -> Option<Duration> {
         self.pace.rest(now).filter(|_| !self.core.has_new_scan())
     }
@@ -517,8 +517,8 @@ impl BrokerThread {
         true
     }
 
-    /// Whether the disk thread takes another flush. What nobody waits for leaves the last place to a publish that comes meanwhile, which would
-    /// wait for one more sync.
+    /// Whether the disk thread takes another flush. A batch for which nobody waits leaves the last place to a publish that comes meanwhile, which
+    /// would wait for one more sync.
     fn may_flush(&self) -> bool {
         let can_wait = self.nobody_waits() && self.core.unsynced_bytes() < LATE_BYTES_MAX;
         self.in_flight < if can_wait { IN_FLIGHT_MAX - 1 } else { IN_FLIGHT_MAX }

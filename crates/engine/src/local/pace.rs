@@ -16,12 +16,14 @@ const REST_MAX: Duration = Duration::from_millis(50);
 /// Something is asked while the last request is no longer ago than this.
 const BUSY_FOR: Duration = Duration::from_millis(2);
 
-/// What a step of a scan may look at, and when the next one begins.
+/// How many messages a step of a scan looks at, and when the next step begins.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Messages that are looked at in a [`STEP_TIME`].
     looks: usize,
+    /// When the last request came.
     asked: Option<Instant>,
+    /// When the rest after the last step ends.
     rests_until: Option<Instant>,
 }
 
@@ -37,7 +39,7 @@ impl Pace {
         self.asked = Some(now);
     }
 
-    pub(super) fn is_busy(&self, now: Instant) -> bool {
+    fn is_busy(&self, now: Instant) -> bool {
         self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < BUSY_FOR)
     }
 
