@@ -382,22 +382,30 @@ impl Broker {
     /// [`Broker::dispatch`] for these, and for where their dead letters went.
     pub(crate) fn dispatch_all(&mut self, ids: impl Iterator<Item = QueueId>, step: &mut Step) {
         let mut touched: Few<QueueId> = Few::new();
-        for id in ids.chain(std::mem::take(&mut self.stirred)) {
+        for id in ids {
             // Receipts of one request are mostly of one queue.
             if touched.last() != Some(&id) {
                 touched.push(id);
             }
         }
+        self.take_stirred(&mut touched);
         while !touched.is_empty() {
             // What was evicted goes on before anything is leased: it may be more urgent where it goes.
             let mut at = 0;
             while let Some(id) = touched.get(at).copied() {
                 self.dead_letter_dying(id, step);
-                touched.extend(self.stirred.drain(..));
+                self.take_stirred(&mut touched);
                 at += 1;
             }
             self.dispatch_these(touched.iter().copied(), step);
             touched.clear();
+            self.take_stirred(&mut touched);
+        }
+    }
+
+    fn take_stirred(&mut self, touched: &mut Few<QueueId>) {
+        // Asked several times for each message, and nearly always there is none.
+        if !self.stirred.is_empty() {
             touched.extend(self.stirred.drain(..));
         }
     }

@@ -51,16 +51,18 @@ impl Noted {
 }
 
 impl Broker {
-    /// Notes the time, if something is leased or delayed and it is due; the time handed in is ahead of the wall clock by so much.
-    /// True if there is a fact to keep.
-    pub fn note_clock(&mut self, ahead_ms: u64, step: &mut Step) -> bool {
+    /// Whether the time is to be [noted](Broker::note_clock): something is leased or delayed, and what was noted last does not say well enough how far
+    /// the time handed in, which is ahead of the wall clock by so much, is now.
+    #[must_use]
+    pub fn must_note_clock(&self, ahead_ms: u64) -> bool {
         let Noted { at, ahead_ms: before } = self.clock;
         let is_due = self.now.since(at) >= NOTE_MS || ahead_ms.abs_diff(before) > CLOCK_STEP_MS;
-        if is_due && self.outstanding() > 0 {
-            self.set_clock(Noted { at: self.now, ahead_ms }, step);
-            return true;
-        }
-        false
+        is_due && self.outstanding() > 0
+    }
+
+    /// Notes the time; the time handed in is ahead of the wall clock by so much. A fact says so.
+    pub fn note_clock(&mut self, ahead_ms: u64, step: &mut Step) {
+        self.set_clock(Noted { at: self.now, ahead_ms }, step);
     }
 
     fn set_clock(&mut self, noted: Noted, step: &mut Step) {

@@ -180,6 +180,7 @@ impl Broker {
     /// [`Options::step_max`]: crate::Options::step_max
     pub fn put_back(&mut self, now: Time, step: &mut Step) {
         self.keep_up(now, step);
+        step.room = self.room();
         let mut left = BTreeSet::new();
         self.put_back_some(&mut left, step);
         self.dispatch_left(left, step);

@@ -63,7 +63,8 @@ impl Broker {
 
     /// Does with what was evicted here in this step, or was over when its turn came, what the queue says.
     pub(crate) fn dead_letter_dying(&mut self, id: QueueId, step: &mut Step) {
-        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let queue = self.queues.get_mut(&id).filter(|queue| !queue.dying.is_empty());
+        let Some(queue) = queue else { return };
         let dying = std::mem::take(&mut queue.dying).into_iter();
         self.end_all(id, dying.map(|(seq, reason)| (seq, End::Dies(reason))).collect(), step);
     }

@@ -357,6 +357,11 @@ impl Roster {
         }
     }
 
+    /// Whether somebody has room for some message.
+    pub(crate) fn has_room(&self) -> bool {
+        !(self.open.is_empty() && self.urgent.is_empty() && self.choosy.is_empty())
+    }
+
     /// Of the lanes with ready messages those that somebody has room for, by rank.
     pub(crate) fn wanted(&self, lanes: &Lanes) -> Bitmap {
         let ready = lanes.ready();

@@ -29,7 +29,7 @@ impl Broker {
     /// What is over is leased to nobody all the same.
     pub(crate) fn keep_up(&mut self, now: Time, step: &mut Step) {
         self.now = self.now.max(now);
-        if !self.is_late {
+        if !self.is_late && self.is_due() {
             self.tick(now, step);
         }
     }

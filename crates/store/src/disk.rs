@@ -93,6 +93,18 @@ pub trait DiskFile: Send + Sync + 'static {
     /// Whatever the disk says.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// Reads up to `len` bytes from `offset`, fewer only at the end of the file. As [`DiskFile::read_at`], into memory of its own: a disk that
+    /// can need not fill that with zeros before.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let read = self.read_at(offset, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
     /// Writes all of `bytes` at `offset`, extending the file when it has to.
     ///
     /// # Errors

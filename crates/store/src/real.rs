@@ -6,7 +6,9 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{IFlags, fstatfs, ioctl_getflags, ioctl_setflags, statfs};
+use rustix::io::Errno;
 
 use crate::disk::{Disk, DiskFile, LOCK_NAME, Space};
 use crate::error::{StoreError, is_too_many_files};
@@ -245,6 +247,21 @@ impl DiskFile for RealFile {
             }
         }
         Ok(done)
+    }
+
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            let at = offset + bytes.len() as u64;
+            match rustix::io::pread(&self.0, spare_capacity(&mut bytes), at) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // A vector may have more capacity than it was asked for.
+        bytes.truncate(len);
+        Ok(bytes)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -66,10 +66,8 @@ impl<F: DiskFile> Sealed<F> {
     /// # Errors
     /// [`StoreError::Corrupt`] with the beginning of the range when the disk cannot read it; [`StoreError::Io`].
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        let read = self.file.read_at(range.start, &mut bytes);
-        bytes.truncate(read.map_err(|source| StoreError::read(&self.name, range.start, source))?);
-        Ok(bytes)
+        let read = self.file.read(range.start, (range.end - range.start) as usize);
+        read.map_err(|source| StoreError::read(&self.name, range.start, source))
     }
 
     /// Bytes whose checksum, continued from the salt, must be this one; `None` when it is not.

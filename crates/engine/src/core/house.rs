@@ -133,25 +133,23 @@ impl<T> Core<T> {
     #[must_use]
     pub fn is_starved(&self) -> bool {
         let most = Cost { bytes: self.options.segment_bytes / 2, messages: 64 };
-        let lacks_room = || self.is_awaiting() || (self.wants_file() && !self.has_room_for(most));
+        let lacks_room = || self.is_awaiting() || (!self.has_room_for(most) && self.wants_file());
         self.is_overfull() || (!self.house.full && (self.is_behind() || lacks_room()))
     }
 
     /// Whether the committer should prepare a file.
     #[must_use]
     pub fn wants_file(&self) -> bool {
-        self.needs_file()
+        let (room, reserve) = (self.room(), self.reserve());
+        // However little the disk has left: before anything but publishes is refused.
+        let needs_file = self.is_behind()
+            || self.awaits_change()
+            || room < reserve + 2 * self.slack() + self.metadata_due();
+        needs_file
             || (!self.is_short()
                 && (self.writer.needs_files() > 0
                     || self.is_awaiting()
-                    || self.room() < self.reserve() + 2 * self.options.segment_bytes + self.metadata_cost()))
-    }
-
-    /// Whether a file is wanted for what goes on, however little the disk has left: before anything but publishes is refused.
-    fn needs_file(&self) -> bool {
-        self.is_behind()
-            || self.awaits_change()
-            || self.room() < self.reserve() + 2 * self.slack() + self.metadata_due()
+                    || room < reserve + 2 * self.options.segment_bytes + self.metadata_cost()))
     }
 
     /// Whether leases are held because there is little room beside what must always go.

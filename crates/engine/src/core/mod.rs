@@ -181,9 +181,8 @@ impl<T> Core<T> {
 
     /// Keeps what is to be remembered of the clock, if it fits beside what must always go.
     fn note_clock(&mut self) {
-        if self.has_room_for(room::Cost::of_changes(1))
-            && self.broker.note_clock(self.clock_ahead_ms, &mut self.step)
-        {
+        if self.broker.must_note_clock(self.clock_ahead_ms) && self.has_room_for(room::Cost::of_changes(1)) {
+            self.broker.note_clock(self.clock_ahead_ms, &mut self.step);
             self.keep(true);
         }
     }

@@ -20,6 +20,14 @@ use crate::record::{Report, Work};
 use crate::refusal::Refusal;
 use crate::roster::{Kind, Terms};
 
+/// The message that goes next.
+#[derive(Clone, Copy, Debug)]
+struct Picked {
+    /// Its lane's.
+    rank: usize,
+    head: Slot,
+}
+
 impl Queue {
     /// The message of a lane that goes first, of those in memory.
     fn head(&self, rank: usize) -> Option<Slot> {
@@ -61,34 +69,36 @@ impl Queue {
         }
     }
 
-    /// The rank to take from, if a message may be leased and somebody has room for it.
-    fn pick(&mut self, now: Time, step: &mut Step) -> Option<usize> {
+    /// What goes next, if a message may be leased and somebody has room for it.
+    fn pick(&mut self, now: Time, step: &mut Step) -> Option<Picked> {
+        if !self.roster.has_room() {
+            return None;
+        }
         self.pick_in_time(now, step, |queue| queue.roster.wanted(&queue.lanes))
     }
 
-    /// The rank to take from, of those that are `wanted`. Heads that are over, of which time has not taken care yet, are ended: `None`
+    /// What goes next, of the lanes that are `wanted`. Heads that are over, of which time has not taken care yet, are ended: `None`
     /// also when the step has no room for more of them, and then time goes on with them.
     fn pick_in_time(
         &mut self,
         now: Time,
         step: &mut Step,
         wanted: impl Fn(&Self) -> Bitmap,
-    ) -> Option<usize> {
+    ) -> Option<Picked> {
         loop {
-            let rank = self.pick_from(&wanted)?;
-            let head = self.head(rank).expect("a picked lane has a head");
-            if !self.entries[head].message.is_over(now) {
-                return Some(rank);
+            let picked = self.pick_from(&wanted)?;
+            if !self.entries[picked.head].message.is_over(now) {
+                return Some(picked);
             }
             step.take_room().then_some(())?;
-            if let Some(End::Dies(reason)) = self.expire(head, step) {
-                self.let_die(head, reason);
+            if let Some(End::Dies(reason)) = self.expire(picked.head, step) {
+                self.let_die(picked.head, reason);
             }
         }
     }
 
-    /// The rank to take from, of those that are `wanted`, whether its head is over or not.
-    fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<usize> {
+    /// What goes next, of the lanes that are `wanted`, whether it is over or not.
+    fn pick_from(&mut self, wanted: impl Fn(&Self) -> Bitmap) -> Option<Picked> {
         let is_full = self.settings.max_active > 0 && self.leased >= u64::from(self.settings.max_active);
         let is_early = self.bucket.as_ref().is_some_and(|bucket| bucket.next().is_some());
         if is_full || is_early || self.settings.paused {
@@ -110,8 +120,8 @@ impl Queue {
             }
             // A run of other lanes than those of now gives its messages to theirs, and leaves none here.
             let rank = self.lanes.rank_of(lane);
-            if self.head(rank).is_some() {
-                return Some(rank);
+            if let Some(head) = self.head(rank) {
+                return Some(Picked { rank, head });
             }
         }
     }
@@ -137,9 +147,8 @@ impl Queue {
     ) -> bool {
         self.fill(now);
         let mut served: Vec<ConsumerId> = Vec::new();
-        while !held && let Some(rank) = self.pick(now, step) {
+        while !held && let Some(Picked { rank, head: slot }) = self.pick(now, step) {
             let weight = self.lanes.at_rank(rank).weight;
-            let slot = self.head(rank).expect("a picked lane has a head");
             let consumer =
                 self.roster.next(&self.lanes, rank).expect("somebody has room for what was picked");
             let (lane, bytes) = (self.entries[slot].lane, self.entries[slot].message.bytes);
@@ -178,9 +187,9 @@ impl Queue {
     /// Leases what goes next to a get. False if there is nothing to lease.
     pub(crate) fn get(&mut self, now: Time, get: &Get, leases: &mut LeaseId, step: &mut Step) -> bool {
         self.fill(now);
-        let Some(rank) = self.pick_in_time(now, step, |queue| queue.lanes.ready()) else { return false };
+        let picked = self.pick_in_time(now, step, |queue| queue.lanes.ready());
+        let Some(Picked { rank, head: slot }) = picked else { return false };
         let weight = self.lanes.at_rank(rank).weight;
-        let slot = self.head(rank).expect("a picked lane has a head");
         *leases = leases.next();
         let terms = if get.no_ack {
             Terms::Settled

@@ -329,7 +329,10 @@ impl Queue {
         loop {
             let lane = self.lanes.lane(index);
             let Some((first, id)) = lane.runs.first().copied() else { return true };
-            let last = lane.iter(&self.entries).nth(count - 1);
+            let last = match count {
+                1 => lane.head(&self.entries),
+                _ => lane.iter(&self.entries).nth(count - 1),
+            };
             if last.is_some_and(|slot| self.entries[slot].message.seq < first) {
                 return true;
             }

@@ -60,12 +60,15 @@ impl<D: Disk> SegmentWriter<D> {
         let name = header.name_while_made();
         let file = disk.create(&name).map_err(|source| full_or(StoreError::io("create", &name, source)))?;
         let hasher = header.id_hasher();
+        let mut out = header.encode();
+        // It does not grow while blocks of the usual length come.
+        out.reserve(WRITE_LEN + BLOCK_LEN);
         Ok(Self {
             disk,
             name,
             file,
             salt: header.salt(),
-            out: header.encode(),
+            out,
             header,
             out_at: 0,
             synced: 0,
