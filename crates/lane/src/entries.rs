@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) outdated: bool,
     /// It is being written to a segment, and nothing has happened to it since.
     pub(crate) spilling: bool,
+    /// It was fetched from a run, and no fact has spoken of it since: a recovery has it in the run still, for as long as it knows of that.
+    pub(crate) is_untold: bool,
     /// The stable index of its lane.
     pub(crate) lane: u16,
     /// Where its alarm is.
@@ -59,6 +61,7 @@ impl Entry {
             is_held: false,
             outdated: false,
             spilling: false,
+            is_untold: false,
             lane: 0,
             bucket: NO_BUCKET,
             alarm_prev: NONE,

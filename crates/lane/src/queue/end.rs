@@ -105,6 +105,7 @@ impl Queue {
     pub(crate) fn reprioritise(&mut self, slot: Slot, priority: Priority, given: &Given, step: &mut Step) {
         let (seq, original) = (self.entries[slot].message.seq, given.original());
         self.set_priority(slot, priority, original);
+        self.entries[slot].is_untold = false;
         step.facts.push(Fact::Reprioritised { queue: self.id, seq, priority, original });
     }
 

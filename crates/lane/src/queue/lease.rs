@@ -243,6 +243,7 @@ impl Queue {
         let delivery = Delivery { consumer, receipt, place, priority, deadline: until, count, settled: None };
         step.effects.push(Effect::Deliver(delivery));
         if pulls {
+            self.entries[slot].is_untold = false;
             step.facts.push(Fact::Leased { queue: self.id, seq, lease, deadline: until, count, work });
         }
     }
@@ -400,10 +401,11 @@ impl Queue {
         None
     }
 
-    /// Makes a message ready, or delayed until `due`.
+    /// Makes a message ready, or delayed until `due`. A fact is to say so.
     pub(super) fn wait(&mut self, slot: Slot, due: Option<Time>) {
         self.change_state(slot, |entry| {
             entry.free();
+            entry.is_untold = false;
             entry.message.set_work(None);
             entry.message.state = due.map_or(State::Ready, |due| State::Delayed { due });
         });

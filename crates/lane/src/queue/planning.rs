@@ -4,7 +4,7 @@
 
 use super::Queue;
 use super::waking::LOOKS_APART_MS;
-use crate::entries::{List, Slot};
+use crate::entries::{Entry, List, Slot};
 use crate::ids::{Seq, Time};
 use crate::message::Message;
 use crate::run::{RUN_LEN_MAX, RunId, SpillBounds};
@@ -30,17 +30,23 @@ pub(crate) type PassedOver = [Mark; 2];
 
 /// Messages that are not written to a segment yet.
 struct HeldBack {
-    /// Those of these sequences, the first and the last of each range.
+    /// Those that no fact has spoken of since they were fetched, and that may be from a run that is not over: of these sequences, the first and the last
+    /// of each range.
     untold: Vec<(Seq, Seq)>,
     /// Those that are over by then.
     until: Time,
 }
 
 impl HeldBack {
-    fn holds(&self, message: &Message) -> bool {
-        let before = &self.untold[..self.untold.partition_point(|(first, _)| *first <= message.seq)];
+    fn holds(&self, entry: &Entry) -> bool {
+        let message = &entry.message;
         let is_over_soon = message.expires <= self.until || message.is_at_once();
-        is_over_soon || before.last().is_some_and(|(_, last)| *last >= message.seq)
+        is_over_soon || (entry.is_untold && self.is_of_a_run(message.seq))
+    }
+
+    fn is_of_a_run(&self, seq: Seq) -> bool {
+        let before = &self.untold[..self.untold.partition_point(|(first, _)| *first <= seq)];
+        before.last().is_some_and(|(_, last)| *last >= seq)
     }
 }
 
@@ -188,7 +194,7 @@ impl Queue {
             let message = &entry.message;
             kept_bytes += u64::from(message.bytes);
             *keep = if kept_bytes <= bounds.keep_bytes { *keep } else { 0 };
-            if *keep > 0 || entry.spilling || held_back.holds(message) {
+            if *keep > 0 || entry.spilling || held_back.holds(entry) {
                 if *looks == 0 {
                     return if found.is_empty() { Err(OutOfLooks) } else { Ok(found) };
                 }

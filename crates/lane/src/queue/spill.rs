@@ -226,6 +226,7 @@ impl Queue {
         }
         self.lanes.count_moved(index, own);
         let slot = self.enter(message, own);
+        self.entries[slot].is_untold = true;
         self.by_seq.insert(seq, slot);
         self.index_texts(slot);
         // Nothing but where the message waits has changed.

@@ -620,6 +620,21 @@ fn what_was_fetched_without_a_fact_and_spilled_again_is_there_once() {
     assert_eq!((runs(&again), seqs(&again)), (vec![(2, 2, 2)], vec![1, 2]));
 }
 
+/// Messages that stood in the lane of the run, and some that stand in the one where those go.
+#[test]
+fn what_a_fact_has_spoken_of_leaves_memory_again_while_its_run_has_more() {
+    let mut stage = Stage::new(Settings::default());
+    stage.publish(&[3, 5, 3, 5, 3, 3]);
+    stage.spill(1, 4);
+    assert_eq!(runs(&stage.broker), [(1, 4, 4)], "those of priority 3");
+    let which = Which::Seqs([3, 5].map(Seq).to_vec());
+    stage.ask(Command::Reprioritise { queue: "q".into(), which, priority: Given::Number(5) });
+    stage.spill(2, 3);
+    assert_eq!(runs(&stage.broker), [(2, 3, 3), (1, 2, 4)], "2, 4 and 5");
+    let (again, _) = stage.folded(|_| true);
+    assert_eq!((order(&again), runs(&again)), (order(&stage.broker), runs(&stage.broker)));
+}
+
 // ---- records that make no sense ----
 
 fn record() -> impl Strategy<Value = RunRecord> {
