@@ -113,6 +113,11 @@ impl Lane {
         (&mut self.fresh, &mut self.returned)
     }
 
+    /// Its ready messages that are in memory.
+    pub(crate) fn ready_here(&self) -> u64 {
+        self.ready - self.spilled
+    }
+
     /// The first message of `fresh`.
     pub(crate) fn fresh_head(&self) -> Option<Slot> {
         self.fresh.head()
@@ -234,7 +239,7 @@ impl Lane {
 
     /// Ready messages in memory older than this one; `None` when it is further than `walk_max` from either end.
     pub(crate) fn ahead_of(&self, entries: &Entries, slot: Slot, walk_max: usize) -> Option<u64> {
-        let here = self.ready - self.spilled;
+        let here = self.ready_here();
         self.behind(entries, slot, walk_max).map(|behind| here - 1 - behind).or_else(|| {
             self.iter(entries).take(walk_max).position(|other| other == slot).map(|ahead| ahead as u64)
         })

@@ -70,7 +70,7 @@ impl Queue {
 
     /// Whether messages could move out of former lanes now, those in runs only where it `fetches`.
     pub(crate) fn has_moves(&self, fetches: bool) -> bool {
-        let here = |lane: &Lane| lane.ready - lane.spilled + lane.delayed + lane.leased + lane.dead > 0;
+        let here = |lane: &Lane| lane.ready_here() + lane.delayed + lane.leased + lane.dead > 0;
         self.has_former() && (fetches || self.lanes.former().any(here))
     }
 

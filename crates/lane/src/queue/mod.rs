@@ -139,8 +139,8 @@ pub(crate) struct Queue {
     pub(crate) spilled: u64,
     /// The last sequence that any run ever had.
     spilled_to: Seq,
-    /// Where the search for what to write to a segment goes on.
-    planned_to: Option<(u16, Among)>,
+    /// Where what to write to a segment is still to be looked for, the last one first; nothing while no such search goes on.
+    to_search: Vec<(u16, Among)>,
     /// What of it the broker counts, as the broker knows it.
     pub(crate) noted: Totals,
     /// When the broker will look at it again, as the broker knows it.
@@ -209,7 +209,7 @@ impl Queue {
             leased: 0,
             spilled: 0,
             spilled_to: Seq(0),
-            planned_to: None,
+            to_search: Vec::new(),
             noted: Totals::default(),
             scheduled: None,
             is_in_line: false,

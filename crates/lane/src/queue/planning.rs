@@ -87,35 +87,31 @@ impl Queue {
             is_worth_it(slots.len(), bytes)
         };
         let held_back = HeldBack { untold: self.untold(), until: now.after(OVER_SOON_MS) };
-        let ranks = (0..self.lanes.current()).rev();
-        let stops = ranks.flat_map(|rank| [Among::AfterRuns, Among::All].map(|among| (rank, among)));
-        let stops: Vec<_> = stops.map(|(rank, among)| (self.lanes.index_at(rank), among)).collect();
-        let from = self.planned_to.take().and_then(|to| stops.iter().position(|stop| *stop == to));
-        let mut best: Vec<Slot> = Vec::new();
-        for (index, among) in stops.into_iter().skip(from.unwrap_or(0)) {
-            let lane = self.lanes.lane(index);
-            let here = (lane.ready - lane.spilled).saturating_sub(bounds.keep as u64);
-            let bytes = lane.ready_bytes / lane.ready.max(1) * here;
-            if among == Among::All && !is_worth_it(here as usize, bytes) {
-                continue;
-            }
-            match self.spillable(index, among, bounds, &held_back, looks) {
-                Ok(slots) => {
-                    let may_be = among == Among::AfterRuns || are_worth_it(self, &slots);
-                    if slots.len() > best.len() && may_be {
-                        best = slots;
-                    }
-                }
-                Err(OutOfLooks) if best.is_empty() => {
-                    self.planned_to = Some((index, among));
-                    return Err(OutOfLooks);
-                }
-                Err(OutOfLooks) => break,
-            }
-            if are_worth_it(self, &best) {
-                break;
-            }
+        if self.to_search.is_empty() {
+            self.to_search = self.all_to_search(is_worth_it);
         }
+        let mut best: Vec<Slot> = Vec::new();
+        while let Some((index, among)) = self.to_search.last().copied() {
+            let lane = self.lanes.lane(index);
+            // The lanes may be others by now.
+            if !lane.is_former && lane.ready_here() > best.len() as u64 {
+                match self.spillable(index, among, bounds, &held_back, looks) {
+                    Ok(slots) => {
+                        let may_be = among == Among::AfterRuns || are_worth_it(self, &slots);
+                        if slots.len() > best.len() && may_be {
+                            best = slots;
+                        }
+                    }
+                    Err(OutOfLooks) if best.is_empty() => return Err(OutOfLooks),
+                    Err(OutOfLooks) => break,
+                }
+                if are_worth_it(self, &best) {
+                    break;
+                }
+            }
+            self.to_search.pop();
+        }
+        self.to_search.clear();
         if best.is_empty() {
             return Ok(None);
         }
@@ -125,6 +121,24 @@ impl Queue {
         let messages: Vec<Message> = best.iter().map(|slot| self.entries[*slot].message.clone()).collect();
         self.spilling.insert(run, messages.iter().map(|message| message.seq).collect());
         Ok(Some(messages))
+    }
+
+    /// Where some for a run are to be looked for, the last one first: in lanes of which a run may be worth it, the least urgent first; then, for
+    /// a run of what there is, in the others, the one with most first.
+    fn all_to_search(&self, is_worth_it: impl Fn(usize, u64) -> bool) -> Vec<(u16, Among)> {
+        let (mut worth_it, mut others) = (Vec::new(), Vec::new());
+        for rank in 0..self.lanes.current() {
+            let (index, lane) = (self.lanes.index_at(rank), self.lanes.at_rank(rank));
+            let here = lane.ready_here();
+            if is_worth_it(here as usize, lane.ready_bytes / lane.ready.max(1) * here) {
+                worth_it.extend([(index, Among::All), (index, Among::AfterRuns)]);
+            } else if here > 0 {
+                others.push((here, index));
+            }
+        }
+        others.sort_unstable();
+        let others = others.into_iter().map(|(_, index)| (index, Among::AfterRuns));
+        others.chain(worth_it).collect()
     }
 
     /// Whether messages of it may leave memory at all.

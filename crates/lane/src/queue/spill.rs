@@ -29,7 +29,7 @@ impl Queue {
 
     /// Ready messages in memory.
     pub(crate) fn ready_here(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.ready - lane.spilled).sum()
+        self.lanes.iter().map(Lane::ready_here).sum()
     }
 
     /// The segment of a plan is durable: what nothing has happened to since leaves memory.
