@@ -15,12 +15,30 @@ use crate::shelf::record_len;
 
 /// For so many bytes appended there is one large bite: in that many are fewer messages than are looked at.
 const BYTES_PER_BITE: u64 = 64 << 10;
-/// Messages looked at in a large bite,
-const BITE: usize = 1_024;
-/// and in the small one of every turn.
-const SMALL_BITE: usize = 128;
-/// Runs whose records are written again in a large bite, at most.
-pub(super) const RUNS_AT_ONCE: usize = 8;
+/// Large bites in one step, if no more than four times as many are due: else a quarter of them, so that it keeps up with what is appended.
+const BITES_AT_ONCE: u64 = 4;
+
+/// How much is cleaned without a pause.
+pub(super) struct Bite {
+    /// Messages looked at, and as many for each run of which something may have been fetched.
+    looks: usize,
+    /// Bytes of messages that are carried, about, but one message at least.
+    bytes: u64,
+    /// Runs whose records are written again.
+    runs: usize,
+}
+
+impl Bite {
+    /// One of those that what is appended asks for: more is carried than that.
+    pub(super) fn large() -> Self {
+        Self { looks: 1_024, bytes: 2 * BYTES_PER_BITE, runs: 8 }
+    }
+
+    /// The one of every turn.
+    fn small() -> Self {
+        Self { looks: 128, bytes: BYTES_PER_BITE / 4, runs: 1 }
+    }
+}
 
 /// Where in the order of queues and sequences something goes on.
 type Cursor = (QueueId, Seq);
@@ -58,6 +76,9 @@ pub(super) enum Carried {
     NoRoom,
 }
 
+/// What is to be written again does not fit beside what must always go.
+struct NoRoom;
+
 impl Cleaning {
     pub(super) fn new(tail: Lsn) -> Self {
         Self { round: None, cleaned_at: tail, has_more: false, fetched: Fetched::default() }
@@ -79,32 +100,34 @@ impl<T> Core<T> {
             self.house.cleaning.cleaned_at = self.writer.tail();
             return;
         }
-        let appended = self.writer.tail().0 - self.house.cleaning.cleaned_at.0;
-        self.clean(SMALL_BITE, 1);
-        for _ in 0..appended / BYTES_PER_BITE {
+        let due = (self.writer.tail().0 - self.house.cleaning.cleaned_at.0) / BYTES_PER_BITE;
+        self.clean(Bite::small());
+        let mut left = due;
+        for _ in 0..BITES_AT_ONCE.max(due / 4).min(due) {
             if self.house.cleaning.round.is_none() {
+                left = 0;
                 break;
             }
-            self.clean(BITE, RUNS_AT_ONCE);
+            self.clean(Bite::large());
+            left -= 1;
         }
-        self.house.cleaning.cleaned_at = self.writer.tail();
+        self.house.cleaning.cleaned_at = Lsn(self.writer.tail().0 - left * BYTES_PER_BITE);
     }
 
-    fn clean(&mut self, messages: usize, runs: usize) {
+    fn clean(&mut self, mut bite: Bite) {
         let Some(Round { before, next }) = self.house.cleaning.round.or_else(|| self.next_round()) else {
             return;
         };
         let is_old = |place| Where::of(place).chunk().is_some_and(|chunk| chunk < before);
         let (found, next) =
-            next.map_or_else(Default::default, |next| self.broker.scan(next, messages, is_old));
-        for (queue, seq) in found {
-            if !self.carry_if_there_is_room(queue, seq) {
-                self.house.cleaning.round = None;
-                return;
-            }
-        }
+            next.map_or_else(Default::default, |next| self.broker.scan(next, bite.looks, is_old));
+        let Ok(rest) = self.carry_some(found, &mut bite) else {
+            self.house.cleaning.round = None;
+            return;
+        };
+        let next = rest.or(next);
         let tail = self.writer.tail();
-        let are_recorded = self.record_runs(before, runs);
+        let are_recorded = self.record_runs(before, &mut bite);
         let goes_on = next.is_some() || !are_recorded;
         self.house.cleaning.round = goes_on.then_some(Round { before, next });
         self.house.cleaning.has_more = if goes_on {
@@ -130,12 +153,12 @@ impl<T> Core<T> {
         self.contents.oldest_chunk().into_iter().chain(of_runs).min()
     }
 
-    /// Writes the records of runs in chunks before this one again, at most so many. True: there are no more of them.
-    pub(super) fn record_runs(&mut self, before: u32, most: usize) -> bool {
+    /// Writes the records of runs in chunks before this one again, a bite of them. True: there are no more of them.
+    pub(super) fn record_runs(&mut self, before: u32, bite: &mut Bite) -> bool {
         let old = |core: &Self| core.holds.oldest().filter(|(chunk, _)| *chunk < before);
-        for _ in 0..most {
+        for _ in 0..bite.runs {
             let Some((_, run)) = old(self) else { break };
-            if !self.record_again(run) {
+            if !self.record_again(run, bite) {
                 return false;
             }
         }
@@ -144,9 +167,9 @@ impl<T> Core<T> {
 
     /// Writes the record of a run again. What was fetched from it is written first, with its content: what was said of it stands
     /// behind the old record, and would be about nothing without it. False when that needs more time, or room.
-    fn record_again(&mut self, run: RunId) -> bool {
+    fn record_again(&mut self, run: RunId, bite: &mut Bite) -> bool {
         let mut fetched = self.house.cleaning.fetched;
-        let carried = self.carry_fetched(run, &mut fetched);
+        let carried = self.carry_fetched(run, &mut fetched, bite);
         self.house.cleaning.fetched = fetched;
         if carried != Carried::All {
             return false;
@@ -168,7 +191,7 @@ impl<T> Core<T> {
     }
 
     /// Writes what was fetched from a run with its content, a bite of it.
-    pub(super) fn carry_fetched(&mut self, run: RunId, fetched: &mut Fetched) -> Carried {
+    pub(super) fn carry_fetched(&mut self, run: RunId, fetched: &mut Fetched, bite: &mut Bite) -> Carried {
         let next = fetched.0.filter(|(other, _)| *other == run).map_or(START, |(_, next)| next);
         let is_all = |core: &Self| {
             let held = core.holds.get(run);
@@ -179,26 +202,36 @@ impl<T> Core<T> {
             return Carried::All;
         }
         let is_of_it = |place| Where::of(place).run() == Some(run);
-        let (found, next) = self.broker.scan(next, BITE, is_of_it);
-        if !found.into_iter().all(|(queue, seq)| self.carry_if_there_is_room(queue, seq)) {
-            return Carried::NoRoom;
-        }
+        let (found, next) = self.broker.scan(next, bite.looks, is_of_it);
+        let Ok(rest) = self.carry_some(found, bite) else { return Carried::NoRoom };
         if is_all(self) {
             return Carried::All;
         }
+        let next = rest.or(next);
         // More may have been fetched meanwhile, so at the end it begins again.
         *fetched = Fetched(Some((run, next.unwrap_or(START))));
         Carried::Some
     }
 
-    /// It may take all but what must always go: what it carries gives a whole file back.
-    fn carry_if_there_is_room(&mut self, queue: QueueId, seq: Seq) -> bool {
-        let Some(message) = self.broker.message_at(queue, seq) else { return true };
-        let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
-        let fits = !self.is_behind() && self.room() >= self.reserve() + cost;
-        if fits {
+    /// Writes messages again, as many of them as the bite has bytes for; answers the first of the others. It may take all room but what must always
+    /// go: what it carries gives a whole file back.
+    ///
+    /// # Errors
+    /// There is not so much room.
+    fn carry_some(&mut self, messages: Vec<Cursor>, bite: &mut Bite) -> Result<Option<Cursor>, NoRoom> {
+        for (at, (queue, seq)) in messages.into_iter().enumerate() {
+            let Some(message) = self.broker.message_at(queue, seq) else { continue };
+            let len = u64::from(message.bytes) + MESSAGE_COST;
+            if at > 0 && bite.bytes < len {
+                return Ok(Some((queue, seq)));
+            }
+            let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
+            if self.is_behind() || self.room() < self.reserve() + cost {
+                return Err(NoRoom);
+            }
+            bite.bytes = bite.bytes.saturating_sub(len);
             self.carry(queue, seq);
         }
-        fits
+        Ok(None)
     }
 }

@@ -14,7 +14,7 @@ use overtake_store::record::SETTLE_LEN_MAX;
 use overtake_store::{FileReady, Lsn, Writer};
 
 use super::Core;
-use super::clean::{Cleaning, RUNS_AT_ONCE};
+use super::clean::{Bite, Cleaning};
 use super::restate::Restating;
 use super::room::{Awaited, Cost};
 use crate::watermarks::DiskHealth;
@@ -219,7 +219,7 @@ impl<T> Core<T> {
         let needed = self.contents.oldest_chunk().unwrap_or(tail);
         if self.holds.record_bytes() < self.options.segment_bytes / 64 {
             let tail = self.writer.tail();
-            let are_recorded = self.record_runs(needed, RUNS_AT_ONCE);
+            let are_recorded = self.record_runs(needed, &mut Bite::large());
             self.house.cleaning.has_more |= !are_recorded && self.writer.tail() > tail;
         }
         let needed = self.holds.oldest().map_or(needed, |(chunk, _)| needed.min(chunk));

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use overtake_lane::{QueueId, RunId, RunView};
 
 use super::Core;
-use super::clean::Carried;
+use super::clean::{Bite, Carried};
 use super::spill::RUN_BYTES_MAX;
 use crate::shelf::{Job, Rewrite};
 
@@ -50,7 +50,7 @@ impl<T> Core<T> {
         };
         let Some((run, _)) = self.holds.iter().find(is_over) else { return false };
         let mut fetched = self.spilling.fetched;
-        let carried = self.carry_fetched(run, &mut fetched);
+        let carried = self.carry_fetched(run, &mut fetched, &mut Bite::large());
         self.spilling.fetched = fetched;
         self.end_runs();
         carried != Carried::NoRoom
