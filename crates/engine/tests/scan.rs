@@ -389,6 +389,22 @@ fn a_job_tells_how_far_it_is_and_of_its_end() {
 }
 
 #[test]
+fn what_comes_after_a_job_began_does_not_count_as_looked_at() {
+    let mut engine = Engine::new();
+    let filter = Filter { status: Some(Status::Delayed), ..Filter::default() };
+    let select = Select::Matching(filter);
+    let request = Request::Change { queue: "q".into(), select, change: Change::Remove, only_start: true };
+    assert!(engine.ask("start", request).is_empty());
+    engine.step();
+    engine.publish();
+    while engine.core.is_scanning() {
+        engine.step();
+    }
+    let [job] = &engine.jobs()[..] else { panic!("one job") };
+    assert_eq!((job.state, job.total, job.looked), (JobState::Done, MESSAGES, MESSAGES));
+}
+
+#[test]
 fn a_job_that_is_cancelled_stays_where_it_is_also_after_a_restart() {
     let mut engine = Engine::new();
     let job = engine.start(Change::Remove);
