@@ -17,6 +17,8 @@ struct Engine {
     pulls: u64,
     /// Something is asked in each turn.
     is_busy: bool,
+    /// Most messages that cleaning wrote again in one turn.
+    most_carried: u64,
 }
 
 fn options() -> Options {
@@ -26,7 +28,7 @@ fn options() -> Options {
 impl Engine {
     fn open(disk: &MemoryDisk) -> Self {
         let Opened { core, committer, .. } = Core::open(disk.clone(), &options(), NOW).expect("it opens");
-        Self { core, committer, pulls: 0, is_busy: false }
+        Self { core, committer, pulls: 0, is_busy: false, most_carried: 0 }
     }
 
     fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
@@ -34,7 +36,9 @@ impl Engine {
         while self.core.is_clearing() {
             self.core.clear_on(7);
         }
+        let before = self.core.carried_messages();
         self.core.keep_house();
+        self.most_carried = self.most_carried.max(self.core.carried_messages() - before);
         while self.core.has_more_to_restate() && !self.is_busy {
             self.core.keep_house();
         }
@@ -59,8 +63,12 @@ impl Engine {
     }
 
     fn publish(&mut self) -> Result<Answer, Refusal> {
-        let content = Content { body: vec![0; 12_000].into(), ..Content::default() };
-        let message = NewMessage { to: Target::Queue("q0".into()), content, ..NewMessage::default() };
+        self.publish_to("q0", 12_000)
+    }
+
+    fn publish_to(&mut self, queue: &str, len: usize) -> Result<Answer, Refusal> {
+        let content = Content { body: vec![0; len].into(), ..Content::default() };
+        let message = NewMessage { to: Target::Queue(queue.into()), content, ..NewMessage::default() };
         self.ask(Request::Publish { messages: vec![message], settlements: Vec::new() })
     }
 
@@ -81,6 +89,27 @@ impl Engine {
             self.ask(Request::Do(Command::Settle { receipts, outcome: Outcome::Ack })).expect("settled");
         }
     }
+}
+
+#[test]
+fn cleaning_writes_a_little_in_each_turn_and_keeps_up_with_what_is_published() {
+    let mut engine = Engine::open(&MemoryDisk::new(1));
+    for queue in ["q0", "kept"] {
+        engine.ask(Request::Do(Command::declare(queue.into(), Box::default()))).expect("declared");
+    }
+    for _ in 0..300 {
+        engine.publish_to("kept", 8_000).expect("there is room");
+    }
+    let live = engine.core.kept().1;
+    let mut longest = 0;
+    for _ in 0..1_000 {
+        engine.publish().expect("there is room");
+        engine.drain();
+        longest = longest.max(engine.core.journal_bytes());
+    }
+    assert!(engine.core.carried_messages() > 3 * 300, "each more than once");
+    assert!(engine.most_carried <= (128 + 16) / 8, "{} messages of 8 KB in one turn", engine.most_carried);
+    assert!(longest < 4 * live, "a journal of {longest} bytes for {live}");
 }
 
 /// The prepared files have no room for it, and the next file may have.
@@ -187,7 +216,7 @@ fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_fil
     let watermarks = Watermarks { low: Some(10 * FILE), high: Some(20 * FILE) };
     let options = Options { segment_bytes: FILE, watermarks, ..Options::default() };
     let Opened { core, committer, .. } = Core::open(MemoryDisk::new(1), &options, NOW).expect("it opens");
-    let mut engine = Engine { core, committer, pulls: 0, is_busy: false };
+    let mut engine = Engine { core, committer, pulls: 0, is_busy: false, most_carried: 0 };
     let (name, settings) = ("q0".into(), Box::new(Settings::default()));
     engine.ask(Request::Do(Command::declare(name, settings))).expect("declared");
     for (free, says) in [

@@ -48,7 +48,7 @@ const START: Cursor = (QueueId(0), Seq(0));
 #[derive(Debug)]
 pub(super) struct Cleaning {
     round: Option<Round>,
-    /// Where the journal ended then.
+    /// Up to where what was appended has been answered with bites.
     cleaned_at: Lsn,
     /// The last bite got on, and there is more.
     pub(super) has_more: bool,
@@ -100,18 +100,18 @@ impl<T> Core<T> {
             self.house.cleaning.cleaned_at = self.writer.tail();
             return;
         }
-        let due = (self.writer.tail().0 - self.house.cleaning.cleaned_at.0) / BYTES_PER_BITE;
+        let mut owed = self.writer.tail().0 - self.house.cleaning.cleaned_at.0;
+        let due = owed / BYTES_PER_BITE;
         self.clean(Bite::small());
-        let mut left = due;
         for _ in 0..BITES_AT_ONCE.max(due / 4).min(due) {
             if self.house.cleaning.round.is_none() {
-                left = 0;
                 break;
             }
             self.clean(Bite::large());
-            left -= 1;
+            owed -= BYTES_PER_BITE;
         }
-        self.house.cleaning.cleaned_at = Lsn(self.writer.tail().0 - left * BYTES_PER_BITE);
+        let owed = if self.house.cleaning.round.is_some() { owed } else { 0 };
+        self.house.cleaning.cleaned_at = Lsn(self.writer.tail().0 - owed);
     }
 
     fn clean(&mut self, mut bite: Bite) {
