@@ -14,8 +14,10 @@ use crate::failure::{Checked, Promise, broken, hold};
 use crate::step::Act;
 use crate::world::{Event, World};
 
-/// Rounds of draining without any progress after which a queue that is not empty never will be.
-const ROUNDS_MAX: u32 = 100;
+/// Rounds of draining without any progress after which a queue that is not empty never will be, beside those in which messages move or come due a
+/// few at a time: so many for each message, in steps of one.
+const ROUNDS_MAX: usize = 100;
+const ROUNDS_PER_MESSAGE: usize = 4;
 
 impl World {
     /// Ends the storm and drains every queue.
@@ -33,7 +35,9 @@ impl World {
         self.let_consumers_go()?;
         self.forward_all()?;
         let (mut round, mut fewest, mut since) = (0, usize::MAX, 0);
-        while since < ROUNDS_MAX {
+        let few_at_a_time = |messages: usize| (ROUNDS_PER_MESSAGE * messages).checked_div(self.plan.step_max);
+        let rounds_max = ROUNDS_MAX + few_at_a_time(self.audit.len()).unwrap_or(0);
+        while since < rounds_max {
             if self.audit.len() == 0 {
                 return self.check_empty();
             }

@@ -126,8 +126,11 @@ pub(crate) fn check_leaving(book: &Book, step: &Step<'_>) -> Checked {
             |message: &Message| message.id().is_some_and(|id| is_blurred || recorded.contains(id));
         let gone = seen.messages.iter().filter(|message| after.find(message.seq).is_none());
         for message in gone.filter(|message| !is_recorded_again(message)) {
-            // A lease that ends puts its message back, and a queue that has too many may evict it in the same step.
-            let is_back = matches!(message.state, State::Leased { deadline, .. } if deadline <= step.now);
+            // A lease or a delay that ends puts its message back, and a queue that has too many may evict it in the same step.
+            let is_back = match message.state {
+                State::Leased { deadline: end, .. } | State::Delayed { due: end } => end <= step.now,
+                State::Ready | State::Dead => false,
+            };
             let is_held = book.holds.contains_key(&(*queue, message.seq));
             let is_free = is_back || (message.state == State::Ready && !is_held);
             if let Some(settings) = ruled.get(queue)
