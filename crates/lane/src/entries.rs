@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) outdated: bool,
     /// It is being written to a segment, and nothing has happened to it since.
     pub(crate) spilling: bool,
-    /// It was fetched from a run, and no fact has spoken of it since: a recovery has it in the run still, for as long as it knows of that.
+    /// Fetched from a run, with no fact about the message since: until the run is over, a recovery finds the message there.
     pub(crate) is_untold: bool,
     /// The stable index of its lane.
     pub(crate) lane: u16,

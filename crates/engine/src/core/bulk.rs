@@ -107,7 +107,7 @@ impl<T> Bulk<T> {
         &self.record.name
     }
 
-    /// So many messages were looked at, all up to this sequence or all there are. The last ones may be newer than the change, and do not count.
+    /// Notes how many more messages were looked at: all up to this sequence, or all there are. The last ones may be newer than the change, and do not count.
     fn pass(&mut self, looked: u64, passed: Option<u64>) {
         self.record.looked = (self.record.looked + looked).min(self.record.total);
         self.record.passed = passed.unwrap_or(self.record.until);

@@ -29,7 +29,7 @@ pub(super) struct Bite {
 }
 
 impl Bite {
-    /// One of those that what is appended asks for: more is carried than that.
+    /// For what is appended: twice as many bytes.
     pub(super) fn large() -> Self {
         Self { looks: 1_024, bytes: 2 * BYTES_PER_BITE, runs: 8 }
     }
@@ -76,7 +76,7 @@ pub(super) enum Carried {
     NoRoom,
 }
 
-/// What is to be written again does not fit beside what must always go.
+/// Messages that are to be written again do not fit beside what must always go.
 struct NoRoom;
 
 impl Cleaning {
@@ -153,7 +153,7 @@ impl<T> Core<T> {
         self.contents.oldest_chunk().into_iter().chain(of_runs).min()
     }
 
-    /// Writes the records of runs in chunks before this one again, a bite of them. True: there are no more of them.
+    /// Writes the records of runs in chunks before this one again, a bite of them. True: all are written.
     pub(super) fn record_runs(&mut self, before: u32, bite: &mut Bite) -> bool {
         let old = |core: &Self| core.holds.oldest().filter(|(chunk, _)| *chunk < before);
         for _ in 0..bite.runs {
@@ -213,11 +213,11 @@ impl<T> Core<T> {
         Carried::Some
     }
 
-    /// Writes messages again, as many of them as the bite has bytes for; answers the first of the others. It may take all room but what must always
-    /// go: what it carries gives a whole file back.
+    /// Writes messages again, as many of them as the bite has bytes for; answers the first of the others. All room may be used for that but what must always
+    /// go, since a whole file is given back for it.
     ///
     /// # Errors
-    /// There is not so much room.
+    /// The room is not enough.
     fn carry_some(&mut self, messages: Vec<Cursor>, bite: &mut Bite) -> Result<Option<Cursor>, NoRoom> {
         for (at, (queue, seq)) in messages.into_iter().enumerate() {
             let Some(message) = self.broker.message_at(queue, seq) else { continue };

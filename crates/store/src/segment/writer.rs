@@ -61,7 +61,7 @@ impl<D: Disk> SegmentWriter<D> {
         let file = disk.create(&name).map_err(|source| full_or(StoreError::io("create", &name, source)))?;
         let hasher = header.id_hasher();
         let mut out = header.encode();
-        // It does not grow while blocks of the usual length come.
+        // The buffer does not grow while blocks have the usual length.
         out.reserve(WRITE_LEN + BLOCK_LEN);
         Ok(Self {
             disk,
