@@ -14,10 +14,12 @@ use crate::failure::{Checked, Promise, broken, hold};
 use crate::step::Act;
 use crate::world::{Event, World};
 
-/// Rounds of draining without any progress after which a queue that is not empty never will be, beside those in which messages move or come due a
-/// few at a time: so many for each message, in steps of one.
-const ROUNDS_MAX: usize = 100;
-const ROUNDS_PER_MESSAGE: usize = 4;
+/// Rounds of draining without any progress after which a queue that is not empty never will be.
+const ROUNDS_MAX: u32 = 100;
+/// Turns in a row after which an engine that says that it is late never catches up.
+const LATE_TURNS_MAX: u32 = 100_000;
+/// Dead letters that are a flood. A calm begins with some hundred messages at most.
+const FLOOD: usize = 500;
 
 impl World {
     /// Ends the storm and drains every queue.
@@ -35,9 +37,7 @@ impl World {
         self.let_consumers_go()?;
         self.forward_all()?;
         let (mut round, mut fewest, mut since) = (0, usize::MAX, 0);
-        let few_at_a_time = |messages: usize| (ROUNDS_PER_MESSAGE * messages).checked_div(self.plan.step_max);
-        let rounds_max = ROUNDS_MAX + few_at_a_time(self.audit.len()).unwrap_or(0);
-        while since < rounds_max {
+        while since < ROUNDS_MAX {
             if self.audit.len() == 0 {
                 return self.check_empty();
             }
@@ -65,9 +65,17 @@ impl World {
         hold(self.life.is_some(), Promise::Alive, || "the engine does not come up in the calm".to_owned())
     }
 
-    /// Lets events happen until there is nothing on its way, or until then.
+    /// Lets events happen until there is nothing on its way, or until then. An engine that is late catches up first: what comes due and what is
+    /// freed a few pieces at a time takes as many turns as it needs.
     fn settle_down(&mut self, until: u64) -> Checked {
+        let mut late = 0;
         loop {
+            self.end_flood()?;
+            let is_late = self.life.as_ref().is_some_and(|life| life.core.is_late());
+            late = if is_late { late + 1 } else { 0 };
+            hold(late < LATE_TURNS_MAX, Promise::Alive, || {
+                "what the engine is late with has no end in the calm".to_owned()
+            })?;
             let busy = match &self.life {
                 None => true,
                 Some(life) => {
@@ -77,6 +85,7 @@ impl World {
                         || life.core.has_more_to_put_back()
                         || life.core.is_scanning()
                         || life.core.is_clearing()
+                        || is_late
                         || life.durable != life.core.tail()
                 }
             };
@@ -88,6 +97,22 @@ impl World {
             }
             self.next_event()?;
         }
+    }
+
+    /// Ends a world of queues that all dead-letter to an exchange which leads to all of them: each copy dies once in each queue, so a few of
+    /// twenty queues have more copies to come than anybody can wait for. No promise is broken by that, and none is looked at any more.
+    fn end_flood(&mut self) -> Checked {
+        let dead_letters = || {
+            self.audit
+                .messages()
+                .filter(|(_, message)| message.deaths().is_some_and(|deaths| deaths.iter().len() > 1))
+                .count()
+        };
+        let is_flooded = self.audit.len() > FLOOD && dead_letters() > FLOOD;
+        self.tally.floods = u64::from(is_flooded);
+        hold(!is_flooded, Promise::Alive, || {
+            format!("{} messages, and dead letters make more", self.audit.len())
+        })
     }
 
     /// Lets time pass.

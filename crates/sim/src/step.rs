@@ -155,7 +155,10 @@ impl World {
         let judged = self.judge(&life, &before, &done);
         let judged = judged.and_then(|()| self.judge_looks(&done));
         let judged = judged.and_then(|()| match is_tick {
-            true => budget::check_tick(&before, &self.audit, &self.given(&done), self.plan.step_max),
+            true => {
+                let given = self.given(&done);
+                budget::check_tick(&self.book, &before, &self.audit, &given, self.plan.step_max)
+            }
             false => Ok(()),
         });
         let judged = judged.and_then(|()| if is_house { self.judge_length(&mut life) } else { Ok(()) });

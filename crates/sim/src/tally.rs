@@ -40,6 +40,8 @@ pub struct Tally {
     pub low: u64,
     /// Times that leases were held when the calm began.
     pub held: u64,
+    /// Worlds that dead letters flooded in the calm: they ended there.
+    pub floods: u64,
     /// Requests that waited for a journal file because of what they take, each time they were looked at.
     pub waits: u64,
     /// Steps after which records waited for room.
@@ -111,6 +113,7 @@ impl Tally {
             (&mut self.waits, other.waits),
             (&mut self.behind, other.behind),
             (&mut self.held, other.held),
+            (&mut self.floods, other.floods),
             (&mut self.commits, other.commits),
             (&mut self.spilled, other.spilled),
             (&mut self.rewritten, other.rewritten),
@@ -169,8 +172,8 @@ impl fmt::Display for Tally {
         writeln!(f, "  faults: {}", list(faults))?;
         writeln!(
             f,
-            "  no room for a file {}, low {}, requests waited for a file {}, records waited for room {}, leases held in the calm {}",
-            self.full, self.low, self.waits, self.behind, self.held
+            "  no room for a file {}, low {}, requests waited for a file {}, records waited for room {}, leases held in the calm {}, floods {}",
+            self.full, self.low, self.waits, self.behind, self.held, self.floods
         )?;
         writeln!(
             f,

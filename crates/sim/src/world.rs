@@ -225,15 +225,18 @@ pub(crate) struct Names {
 pub fn run(seed: u64, config: Config) -> Outcome {
     let mut world = World::new(seed, config);
     let result = world.live().and_then(|()| world.calm());
-    if let Err(failure) = &result {
-        world.tell(|| format!("BROKEN {failure}"));
+    let failure = result.err();
+    if let Some(failure) = &failure {
+        let is_flood = world.tally.floods > 0;
+        world.tell(|| format!("{} {failure}", if is_flood { "ENDED" } else { "BROKEN" }));
     }
     let mut tally = world.tally;
     tally.seeds = 1;
     tally.routes = world.checks.routes.counts;
     let (hash, events) = world.trace.close();
     tally.events = events;
-    Outcome { hash, tally, failure: result.err() }
+    let failure = failure.filter(|_| tally.floods == 0);
+    Outcome { hash, tally, failure }
 }
 
 impl World {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use overtake_lane::{Message, QueueId, Seq, State};
 
 use crate::audit::Audit;
+use crate::book::Book;
 use crate::failure::{Checked, Promise, hold};
 
 /// Set in the place of a message whose content is on the shelf: all of a run may go as one.
@@ -14,6 +15,7 @@ const ON_SHELF: u64 = 1 << 63;
 /// A step in which time passed, and which may have ended or moved so many messages at most. What it leased is not among them, nor what it
 /// has `given` for good.
 pub(crate) fn check_tick(
+    book: &Book,
     before: &Audit,
     after: &Audit,
     given: &BTreeSet<(QueueId, Seq)>,
@@ -31,9 +33,14 @@ pub(crate) fn check_tick(
         let here = seen.messages.iter().filter(|message| {
             is_moved(message, now.find(message.seq)) && !given.contains(&(*queue, message.seq))
         });
-        // One may give way to each that comes from another queue.
-        let came = now.next_seq.0 - seen.next_seq.0;
-        moved.extend(here.skip(came as usize).map(|message| (*queue, message.seq)));
+        // One may give way to each that comes from another queue, beside the one that it replaces.
+        let replaces = book.settings.get(queue).is_some_and(|settings| settings.last_value.is_some());
+        let came = (now.next_seq.0 - seen.next_seq.0) * (1 + u64::from(replaces));
+        let change = |message: &Message| {
+            let state = now.find(message.seq).map(|now| now.state);
+            (*queue, message.seq, message.state, state)
+        };
+        moved.extend(here.skip(came as usize).map(change));
     }
     hold(moved.len() <= step_max, Promise::Budget, || {
         format!("{moved:?} ended, came due or were put back in one step, which may do that to {step_max}")
