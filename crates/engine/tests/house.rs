@@ -210,6 +210,26 @@ fn the_clock_is_noted_on_a_full_disk() {
     assert_eq!(again[0].receipt.seq, leased[0].receipt.seq, "its lease is over");
 }
 
+/// A crash between two records would leave a lease that a wrong clock gave, and nobody would know by how much it was wrong.
+#[test]
+fn the_clock_is_noted_in_the_record_of_the_lease() {
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open(&disk);
+    engine.ask(Request::Do(Command::declare("q0".into(), Box::default()))).expect("declared");
+    engine.publish().expect("there is room");
+    engine.core.set_clock_ahead(3_600_000);
+    let lease = || Request::Lease { consumer: ConsumerId(1), lease: LeaseRequest::new("q0".into(), 1) };
+
+    engine.core.handle(NOW, lease(), ());
+
+    let batch = engine.core.take_batch().expect("the lease is recorded");
+    assert_eq!(batch.records(), 1, "the lease and the clock");
+    engine.committer.commit(&batch).expect("the disk is well");
+    drop(engine);
+    let Ok(Answer::Leased(again)) = Engine::open(&disk).ask(lease()) else { panic!("it leases") };
+    assert_eq!(again.len(), 1, "its lease is over");
+}
+
 /// Nothing but numbers: no disk is that small.
 #[test]
 fn what_the_engine_is_told_of_the_disk_decides_whether_it_takes_messages_and_files() {

@@ -2,7 +2,8 @@
 //! ahead and has been set right meanwhile.
 //!
 //! Deadlines of leases and delays are stored as moments. A moment that a wrong clock gave lies far off when the right clock reads it.
-//! So while something is leased or delayed, the time is noted as metadata with the next change once [`NOTE_MS`] have passed:
+//! So while something is leased or delayed, the time is noted as metadata with the next change once [`NOTE_MS`] have passed, in the same record and
+//! before it, so that no crash comes between the two:
 //!
 //! | key | value |
 //! |---|---|

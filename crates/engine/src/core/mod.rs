@@ -159,7 +159,6 @@ impl<T> Core<T> {
         self.keep_up(now);
         self.asking = asker;
         self.obey(now, request, ticket);
-        self.note_clock();
     }
 
     /// [`Engine::withdrawals`](crate::Engine::withdrawals).
@@ -177,14 +176,6 @@ impl<T> Core<T> {
     /// leased and delayed now ends so much earlier, as it would have.
     pub fn set_clock_ahead(&mut self, ms: u64) {
         self.clock_ahead_ms = ms;
-    }
-
-    /// Keeps what is to be remembered of the clock, if it fits beside what must always go.
-    fn note_clock(&mut self) {
-        if self.broker.must_note_clock(self.clock_ahead_ms) && self.has_room_for(room::Cost::of_changes(1)) {
-            self.broker.note_clock(self.clock_ahead_ms, &mut self.step);
-            self.keep(true);
-        }
     }
 
     fn obey(&mut self, now: Time, request: Request, ticket: T) {
@@ -468,6 +459,7 @@ impl<T> Core<T> {
     /// Records the facts of a step and carries out its effects.
     fn keep(&mut self, atomic: bool) {
         let mut step = std::mem::take(&mut self.step);
+        self.note_clock(&mut step);
         self.record(&step.facts, atomic);
         if self.tracer.is_some() {
             self.trace(&step);
@@ -509,6 +501,16 @@ impl<T> Core<T> {
         self.step = step;
         self.end_runs();
         self.drop_lost();
+    }
+
+    /// Has a step that says something say first what is to be remembered of the clock, if that fits beside what must always go: what is read of
+    /// the step after a crash was given its end by a clock that is known.
+    fn note_clock(&mut self, step: &mut Step) {
+        let is_due = !step.facts.is_empty() && self.broker.must_note_clock(self.clock_ahead_ms);
+        if is_due && self.has_room_for(room::Cost::of_changes(1)) {
+            self.broker.note_clock(self.clock_ahead_ms, step);
+            step.facts.rotate_right(1);
+        }
     }
 
     fn deliver(&mut self, delivery: &Delivery) {
