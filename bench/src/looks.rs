@@ -27,6 +27,8 @@ const TRAFFIC: usize = 100_000;
 const TRAFFIC_AT_ONCE: usize = 100;
 /// Publishes and leases while nobody looks.
 const QUIET: usize = 2_000;
+/// A commit that takes longer is told, µs: one of the bounds that the engine counts by.
+const SLOW_US: u64 = 5_000;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
@@ -97,6 +99,42 @@ fn looks() -> Vec<(&'static str, Browse)> {
 struct Others {
     publishes: Spread,
     leases: Spread,
+    commits: Commits,
+}
+
+/// How long commits to the disk took, by the bounds that the engine counts by: a publish waits for one of its own, and for the one that is
+/// under way before it.
+#[derive(Clone, Default)]
+struct Commits {
+    /// Upper bounds, µs, each with how many took no longer.
+    within: Vec<(u64, u64)>,
+    all: u64,
+}
+
+impl Commits {
+    /// Those of an engine so far.
+    fn of(engine: &LocalEngine) -> Self {
+        let took = engine.health().work.commits_us;
+        Self { within: took.buckets, all: took.count }
+    }
+
+    fn since(self, before: &Self) -> Self {
+        let earlier = |bound: u64| before.within.iter().find(|(other, _)| *other == bound);
+        let within = self.within.into_iter();
+        let within = within.map(|(bound, n)| (bound, n - earlier(bound).map_or(0, |(_, earlier)| *earlier)));
+        Self { within: within.collect(), all: self.all - before.all }
+    }
+}
+
+impl std::fmt::Display for Commits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fast = self.within.iter().find(|(bound, _)| *bound == SLOW_US).map_or(0, |(_, fast)| *fast);
+        let longest = self.within.iter().find(|(_, n)| *n == self.all);
+        let longest = longest
+            .map_or("longer than counted".into(), |(bound, _)| format!("at most {} ms", *bound as f64 / 1e3));
+        let (slow, all) = (self.all - fast, self.all);
+        write!(f, "of {all} commits {slow} took over {} ms, the longest {longest}", SLOW_US / 1_000)
+    }
 }
 
 impl Others {
@@ -132,7 +170,7 @@ async fn fill(engine: &LocalEngine, messages: usize, body_len: usize) {
 
 /// How long it took, and what others did meanwhile. The last of them waited for its end.
 async fn beside(engine: &LocalEngine, work: impl Future<Output = ()> + Send + 'static) -> (Duration, Others) {
-    let start = Instant::now();
+    let (start, commits) = (Instant::now(), Commits::of(engine));
     let work = tokio::spawn(async move {
         work.await;
         start.elapsed()
@@ -141,6 +179,7 @@ async fn beside(engine: &LocalEngine, work: impl Future<Output = ()> + Send + 's
     while !work.is_finished() {
         meanwhile.pass(engine).await;
     }
+    meanwhile.commits = Commits::of(engine).since(&commits);
     (work.await.expect("no panic"), meanwhile)
 }
 
@@ -149,11 +188,12 @@ async fn beside_until_cleared(
     engine: &LocalEngine,
     work: impl Future<Output = ()> + Send + 'static,
 ) -> (Duration, Duration, Others) {
-    let (start, bytes) = (Instant::now(), engine.health().memory.bytes);
+    let (start, bytes, commits) = (Instant::now(), engine.health().memory.bytes, Commits::of(engine));
     let (took, mut meanwhile) = beside(engine, work).await;
     while engine.health().memory.bytes > bytes / 10 {
         meanwhile.pass(engine).await;
     }
+    meanwhile.commits = Commits::of(engine).since(&commits);
     (took, start.elapsed(), meanwhile)
 }
 
@@ -210,26 +250,29 @@ async fn measure(plan: Plan, messages: usize, body_len: usize) -> Vec<Row> {
         engine.declare_queue(queue, Settings::default()).await.expect("a new queue");
     }
     fill(&engine, messages, body_len).await;
-    let mut quiet = Others::default();
+    let (mut quiet, commits) = (Others::default(), Commits::of(&engine));
     for _ in 0..QUIET {
         quiet.pass(&engine).await;
     }
+    quiet.commits = Commits::of(&engine).since(&commits);
     let mut rows = Vec::new();
     let longest =
         |what: String, ns: u64| Row::new(format!("longest {what}"), "requests", 1, Duration::from_nanos(ns));
+    let commits = quiet.commits.clone();
     let quiet = quiet.told();
     for (request, p99, most) in quiet {
         let what = format!("{request} another queue, nobody looks");
         rows.push(longest(format!("{what}: p99 of {QUIET}"), p99).reference());
-        rows.push(longest(what, most).reference());
+        rows.push(longest(format!("{what} ({commits})"), most).reference());
     }
     let others = |what: &str, mut meanwhile: Others| {
+        let commits = meanwhile.commits.clone();
         let rows = meanwhile.told().into_iter().zip(quiet).flat_map(|((request, p99, most), quiet)| {
             let what = format!("{request} another queue, {what}");
             let ratio = |quiet: u64, busy: u64| quiet as f64 / busy as f64;
             [
                 longest(format!("{what}: p99"), p99).beside(ratio(quiet.1, p99)),
-                longest(what, most).beside(ratio(quiet.2, most)),
+                longest(format!("{what} ({commits})"), most).beside(ratio(quiet.2, most)),
             ]
         });
         rows.collect::<Vec<_>>()

@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 
 use crate::batch::Batch;
-use crate::disk::{Disk, DiskFile, Space};
+use crate::disk::{Disk, DiskFile, SYNC_LEN, Space};
 use crate::error::StoreError;
 use crate::file::Name;
 use crate::lsn::Lsn;
-use crate::pool::{Pool, Prepared};
+use crate::pool::{Pool, Prepared, STEP_BYTES_MAX};
 use crate::snapshot::Moment;
 use crate::writer::FileReady;
 
@@ -24,6 +24,8 @@ pub struct Committer<D: Disk> {
     live: VecDeque<Live>,
     durable: Lsn,
     oldest: u64,
+    /// Bytes of the last batch, until a step towards a file has followed it.
+    committed: u64,
     poison: Option<String>,
     _guard: D::Guard,
 }
@@ -42,7 +44,7 @@ impl<D: Disk> Committer<D> {
         durable: Lsn,
         oldest: u64,
     ) -> Self {
-        Self { pool, open: VecDeque::new(), live, durable, oldest, poison: None, _guard: guard }
+        Self { pool, open: VecDeque::new(), live, durable, oldest, committed: 0, poison: None, _guard: guard }
     }
 
     pub(crate) fn add_open(&mut self, number: u64, file: D::File) {
@@ -64,6 +66,7 @@ impl<D: Disk> Committer<D> {
         self.or_poison(written)?;
         self.durable = batch.end;
         self.oldest = batch.oldest;
+        self.committed = batch.len() as u64;
         let current = batch.extents.last().map_or(0, |extent| extent.file);
         self.open.retain(|(number, _)| *number >= current);
         Ok(self.durable)
@@ -76,19 +79,25 @@ impl<D: Disk> Committer<D> {
     /// poisons.
     pub fn prepare_file(&mut self) -> Result<FileReady, StoreError> {
         loop {
-            if let Prepared::Ready(news) = self.prepare_some()? {
+            if let Prepared::Ready(news) = self.prepare(STEP_BYTES_MAX)? {
                 return Ok(news);
             }
         }
     }
 
-    /// One step towards the next file, a few MiB of zeros at most, so that commits need not wait for a whole file.
+    /// One step towards the next file: half a MiB of zeros, so that a commit need not wait long, and twice as many as the batch
+    /// before it has where that is more, so that the file is ready before the one in use is full; 4 MiB at most.
     ///
     /// # Errors
     /// As [`Committer::prepare_file`].
     pub fn prepare_some(&mut self) -> Result<Prepared, StoreError> {
+        let committed = std::mem::take(&mut self.committed);
+        self.prepare((2 * committed).clamp(SYNC_LEN, STEP_BYTES_MAX))
+    }
+
+    fn prepare(&mut self, bytes: u64) -> Result<Prepared, StoreError> {
         self.check_health()?;
-        let step = self.pool.prepare_step();
+        let step = self.pool.prepare_step(bytes);
         match self.or_poison(step)? {
             None => Ok(Prepared::More),
             Some((header, file)) => {

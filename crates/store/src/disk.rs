@@ -7,6 +7,8 @@ use std::io;
 
 /// The file whose lock is the lock of a directory.
 pub(crate) const LOCK_NAME: &str = "LOCK";
+/// Bytes after which what was written of a file beside the journal is synced: a commit waits for the disk behind no more than those.
+pub(crate) const SYNC_LEN: u64 = 512 << 10;
 
 /// A directory of files. Cloning gives another handle on the same directory.
 pub trait Disk: Clone + Send + Sync + 'static {

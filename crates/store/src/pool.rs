@@ -9,8 +9,8 @@ use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 use crate::file::{FileHeader, Name};
 
-/// Bytes of zeros written and synced in one step, so that commits can go between.
-const STEP_BYTES: u64 = 4 << 20;
+/// Bytes of zeros written and synced in one step, at most.
+pub(crate) const STEP_BYTES_MAX: u64 = 4 << 20;
 
 /// What a step of preparing a file came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl<D: Disk> Pool<D> {
         self.spares.len()
     }
 
-    /// One step towards the next file: a spare is ready at once, a new file takes a step for every few MiB.
-    pub(crate) fn prepare_step(&mut self) -> Result<Option<(FileHeader, D::File)>, StoreError> {
+    /// One step towards the next file: a spare is ready at once, a new file takes a step for every so many `bytes`.
+    pub(crate) fn prepare_step(&mut self, bytes: u64) -> Result<Option<(FileHeader, D::File)>, StoreError> {
         if let Some(id) = self.spares.pop() {
             let name = Name::Spare(id).to_string();
             let file = match self.disk.open(&name).map_err(|source| StoreError::io("open", &name, source)) {
@@ -56,7 +56,7 @@ impl<D: Disk> Pool<D> {
                     self.spares.push(id);
                     return Err(error);
                 }
-                Err(error) if error.is_gone() => return self.prepare_step(),
+                Err(error) if error.is_gone() => return self.prepare_step(bytes),
                 opened => opened?,
             };
             return self.stamp(&name, file).map(Some);
@@ -65,7 +65,7 @@ impl<D: Disk> Pool<D> {
             Some(making) => making,
             None => self.begin_file()?,
         };
-        match self.write_some(making) {
+        match self.write_some(making, bytes) {
             Ok(Some(made)) => self.stamp(&made.name, made.file).map(Some),
             Ok(None) => Ok(None),
             Err((making, error)) => Err(self.give_up(&making.name, error)),
@@ -86,8 +86,9 @@ impl<D: Disk> Pool<D> {
     fn write_some(
         &mut self,
         mut making: Making<D::File>,
+        bytes: u64,
     ) -> Result<Option<Making<D::File>>, (Making<D::File>, StoreError)> {
-        let to = (making.written + STEP_BYTES).min(self.next.segment_bytes);
+        let to = (making.written + bytes).min(self.next.segment_bytes);
         if let Err(error) = write_zeros(&making.file, &making.name, making.written, to) {
             return Err((making, error));
         }

@@ -4,13 +4,11 @@ use super::file::{Covered, page_range};
 use super::footer::Footer;
 use super::header::IdsHeader;
 use super::page::{self, Entry, PER_PAGE};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, SYNC_LEN};
 use crate::error::StoreError;
 
 /// Bytes written at once.
 const WRITE_LEN: usize = 256 << 10;
-/// Bytes after which what was written is synced, so that the last sync is short and commits can go between.
-const SYNC_LEN: u64 = 4 << 20;
 
 /// Writes a file of ids, entry by entry. Dropped, or failed, it leaves a half-made file that the next opening removes; a full
 /// disk leaves none.

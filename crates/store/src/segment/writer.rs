@@ -8,7 +8,7 @@ use super::header::SegmentHeader;
 use super::ids;
 use super::index::Entry;
 use super::info::SegmentInfo;
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, SYNC_LEN};
 use crate::error::StoreError;
 use crate::file::SEGMENT_BYTES_MAX;
 use crate::ids::{IdEntry, IdHasher};
@@ -17,8 +17,6 @@ use crate::ids::{IdEntry, IdHasher};
 const BLOCK_LEN: usize = 32 << 10;
 /// Bytes written at once.
 const WRITE_LEN: usize = 256 << 10;
-/// Bytes after which what was written is synced, so that the last sync is short and commits can go between.
-const SYNC_LEN: u64 = 4 << 20;
 
 /// Writes a segment, message by message; made by [`Segments::writer`](crate::Segments::writer).
 ///

@@ -1,6 +1,8 @@
 //! The life of a journal without damage: what is written comes back, files come and go, limits hold.
 
-use overtake_store::{Disk, Journal, Lsn, MemoryDisk, Options, RealDisk, Sight, StoreError, Writer, check};
+use overtake_store::{
+    Disk, Journal, Lsn, MemoryDisk, Options, Prepared, RealDisk, Sight, StoreError, Writer, check,
+};
 
 use crate::common;
 use crate::common::{SEGMENT_BYTES, TempDir, append, commit, journal, open, options, refusal, shown, texts};
@@ -164,6 +166,29 @@ fn no_room_promised_is_ever_missing() {
         }
         assert!(promised > 2, "{len}");
     }
+}
+
+/// Steps until a file of 8 MiB stands ready, with a batch of so many bytes before each.
+fn steps_to_a_file(batch: usize) -> usize {
+    let options = Options { segment_bytes: 8 << 20, ..options() };
+    let mut opened = Journal::open(MemoryDisk::new(1), &options).expect("the journal opens");
+    for step in 1.. {
+        if batch > 0 {
+            opened.writer.append(&[&vec![1; batch]]).expect("the file in use has room");
+            commit(&mut opened);
+        }
+        if let Prepared::Ready(_) = opened.committer.prepare_some().expect("there is room") {
+            return step;
+        }
+    }
+    unreachable!("it returns")
+}
+
+#[test]
+fn a_file_is_made_in_short_steps_and_before_the_one_in_use_is_full() {
+    assert_eq!(steps_to_a_file(0), 16, "half a MiB each");
+    assert_eq!(steps_to_a_file(1_000), 16, "small batches change nothing");
+    assert_eq!(steps_to_a_file(1 << 20), 4, "twice as many bytes as the batch");
 }
 
 #[test]
