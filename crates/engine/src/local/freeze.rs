@@ -2,10 +2,11 @@
 //!
 //! The disk thread tells after each commit what is durable, and gives journal files back through [`Freeze::committed`]; the spill
 //! thread removes segments through [`Freeze::remove`]. While a snapshot is copied both keep what they would have given back.
-//! Invariant: whatever is given back is given back under the lock, so a snapshot begins before it or after it, and a reader
-//! that still finds its snapshot there has read what was meant.
+//! Invariant: a snapshot begins before something is given back or after it, and a reader that still finds its snapshot there has read what
+//! was meant. What is given back is so by both threads at once, and nothing but the beginning of a snapshot waits for it: a disk may take
+//! long to remove a segment, and whoever waits for a commit has nothing to do with that.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use overtake_lane::RunId;
 use overtake_store::{Committer, Disk, Moment, StoreError};
@@ -16,7 +17,11 @@ use crate::core::Job;
 pub(super) const SHORT: &str = "the disk is short of room, and the broker needs what was kept for it";
 
 /// Keeps files for one snapshot at a time.
-pub(super) struct Freeze(Mutex<State>);
+pub(super) struct Freeze {
+    state: Mutex<State>,
+    /// Shared by whoever gives something back, from the look at whether it may to its end. Taken before the state.
+    giving: RwLock<()>,
+}
 
 struct State {
     moment: Moment,
@@ -35,11 +40,13 @@ struct State {
 impl Freeze {
     pub(super) fn new(moment: Moment) -> Self {
         let (running, kept_segments, why) = (None, Vec::new(), Arc::from("it is over"));
-        Self(Mutex::new(State { moment, running, begun: 0, kept_files: false, kept_segments, why }))
+        let state = State { moment, running, begun: 0, kept_files: false, kept_segments, why };
+        Self { state: Mutex::new(state), giving: RwLock::new(()) }
     }
 
     /// Keeps files from now on: for which snapshot, and what it shows. `None` while they are kept for another.
     pub(super) fn begin(&self) -> Option<(u64, Moment)> {
+        let _nobody_gives = self.giving.write().expect("nobody panics while giving back");
         let mut state = self.state();
         if state.running.is_some() {
             return None;
@@ -78,23 +85,27 @@ impl Freeze {
 
     /// Takes note of what is durable, and gives back what is needless, unless it is kept. How many files.
     pub(super) fn committed<D: Disk>(&self, committer: &mut Committer<D>) -> Result<usize, StoreError> {
+        let _gives = self.gives();
         let mut state = self.state();
         state.moment = committer.moment();
-        if state.running.is_none() {
-            return committer.retire();
+        if state.running.is_some() {
+            state.kept_files |= committer.needless() > 0;
+            return Ok(0);
         }
-        state.kept_files |= committer.needless() > 0;
-        Ok(0)
+        drop(state);
+        committer.retire()
     }
 
     /// Removes a segment, unless it is kept: then `None`, and it comes back as a job.
     pub(super) fn remove<R>(&self, run: RunId, remove: impl FnOnce() -> R) -> Option<R> {
+        let _gives = self.gives();
         let mut state = self.state();
-        if state.running.is_none() {
-            return Some(remove());
+        if state.running.is_some() {
+            state.kept_segments.push(run);
+            return None;
         }
-        state.kept_segments.push(run);
-        None
+        drop(state);
+        Some(remove())
     }
 
     /// What was put off for a snapshot that is over.
@@ -106,8 +117,12 @@ impl Freeze {
         std::mem::take(&mut state.kept_segments).into_iter().map(Job::Remove).collect()
     }
 
+    fn gives(&self) -> RwLockReadGuard<'_, ()> {
+        self.giving.read().expect("nobody panics while giving back")
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nobody panics while keeping files")
+        self.state.lock().expect("nobody panics while keeping files")
     }
 }
 
@@ -118,5 +133,53 @@ impl State {
             self.why = Arc::from(why);
         }
         was_running
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::sync_channel;
+
+    use overtake_store::{Journal, MemoryDisk, Opened, Options};
+
+    use super::*;
+
+    fn new() -> (Freeze, Committer<MemoryDisk>) {
+        let opened = Journal::open(MemoryDisk::new(1), &Options::new(42));
+        let Opened { committer, .. } = opened.expect("a new store opens");
+        (Freeze::new(committer.moment()), committer)
+    }
+
+    #[test]
+    fn a_commit_does_not_wait_for_a_segment_that_is_removed() {
+        let (freeze, mut committer) = new();
+        // On one thread, so whoever waited would do so for ever.
+        let given_back = freeze.remove(RunId(1), || freeze.committed(&mut committer));
+        let given_back = given_back.expect("no snapshot keeps the segment");
+        assert_eq!(given_back.expect("the disk is well"), 0);
+    }
+
+    #[test]
+    fn a_snapshot_begins_when_a_segment_is_removed_and_keeps_the_next() {
+        let (freeze, _committer) = new();
+        let (is_removed, (comes, coming)) = (AtomicBool::new(false), sync_channel(1));
+        std::thread::scope(|scope| {
+            let removed = freeze.remove(RunId(1), || {
+                let begin = || {
+                    comes.send(()).expect("somebody waits for it");
+                    let begun = freeze.begin();
+                    assert!(is_removed.load(Ordering::SeqCst), "it begins with a segment that goes");
+                    begun
+                };
+                let begun = scope.spawn(begin);
+                coming.recv().expect("it begins");
+                is_removed.store(true, Ordering::SeqCst);
+                begun
+            });
+            let begun = removed.expect("no snapshot keeps the segment").join().expect("it has begun");
+            assert_eq!(begun.map(|(number, _)| number), Some(1));
+        });
+        assert!(freeze.remove(RunId(2), || ()).is_none(), "the snapshot keeps it");
     }
 }
