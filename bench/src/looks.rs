@@ -27,7 +27,7 @@ const TRAFFIC: usize = 100_000;
 const TRAFFIC_AT_ONCE: usize = 100;
 /// Publishes and leases while nobody looks.
 const QUIET: usize = 2_000;
-/// A commit that takes longer is told, µs: one of the bounds that the engine counts by.
+/// A commit that takes longer is slow, µs. The engine counts by this bound.
 const SLOW_US: u64 = 5_000;
 
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
@@ -112,7 +112,7 @@ struct Commits {
 }
 
 impl Commits {
-    /// Those of an engine so far.
+    /// Commits of an engine so far.
     fn of(engine: &LocalEngine) -> Self {
         let took = engine.health().work.commits_us;
         Self { within: took.buckets, all: took.count }

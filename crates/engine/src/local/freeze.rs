@@ -3,8 +3,8 @@
 //! The disk thread tells after each commit what is durable, and gives journal files back through [`Freeze::committed`]; the spill
 //! thread removes segments through [`Freeze::remove`]. While a snapshot is copied both keep what they would have given back.
 //! Invariant: a snapshot begins before something is given back or after it, and a reader that still finds its snapshot there has read what
-//! was meant. What is given back is so by both threads at once, and nothing but the beginning of a snapshot waits for it: a disk may take
-//! long to remove a segment, and whoever waits for a commit has nothing to do with that.
+//! was meant. Both threads give back at once, and only the beginning of a snapshot waits for them: a disk may take long to remove a
+//! segment, and a commit has nothing to do with that.
 
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 

@@ -33,7 +33,7 @@ pub(crate) fn check_tick(
         let here = seen.messages.iter().filter(|message| {
             is_moved(message, now.find(message.seq)) && !given.contains(&(*queue, message.seq))
         });
-        // One may give way to each that comes from another queue, beside the one that it replaces.
+        // A message that comes from another queue may push out one, and replace another.
         let replaces = book.settings.get(queue).is_some_and(|settings| settings.last_value.is_some());
         let came = (now.next_seq.0 - seen.next_seq.0) * (1 + u64::from(replaces));
         let change = |message: &Message| {

@@ -25,7 +25,7 @@ impl World {
         for at in 0..self.endpoints.all.len() {
             self.wake_endpoint(at, 1);
         }
-        // One without a queue would look for it again and again until the others are done, which may take days.
+        // An endpoint without a queue would look for its queue again and again until the others are done, which may take days.
         for at in 0..self.endpoints.all.len() {
             let one = self.endpoints.all[at].as_ref().expect("nobody looks after it");
             if self.audit.named(VhostId::DEFAULT, &one.queue).is_none() {
