@@ -1,111 +1,81 @@
-//! The back half of the journal: the only one that writes.
+//! The back half of the journal: what writes batches, and the pool its files come from.
 //!
-//! It lives in the commit thread, or in the simulator. Invariant: a batch is written only after the sync of the one before
-//! it returned; what the commit frames state about durability rests on that. The first failure ends it: nothing is known
-//! about the disk then, and a second sync may claim what is not true.
+//! They live in a thread each, or both in the simulator. Invariant: a batch is written only after the sync of the one before
+//! it returned; what the commit frames state about durability rests on that. The first failure of either ends both: nothing is
+//! known about the disk then, and a second sync may claim what is not true.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::batch::Batch;
-use crate::disk::{Disk, DiskFile, SYNC_LEN, Space};
+use crate::disk::{Disk, DiskFile, Space};
 use crate::error::StoreError;
 use crate::file::Name;
 use crate::lsn::Lsn;
-use crate::pool::{Pool, Prepared, STEP_BYTES_MAX};
+use crate::pool::{Pool, ReadyFile};
 use crate::snapshot::Moment;
 use crate::writer::FileReady;
 
-/// Writes and syncs batches, prepares files and recycles them.
+/// Writes and syncs batches, prepares files and recycles them: a [`Log`] and its [`Pool`], for one caller.
 pub struct Committer<D: Disk> {
+    log: Log<D::File>,
     pool: Pool<D>,
-    /// The file being written and those after it.
-    open: VecDeque<(u64, D::File)>,
-    /// Every file of the log, oldest first.
-    live: VecDeque<Live>,
-    durable: Lsn,
-    oldest: u64,
-    /// Bytes of the last batch, until a step towards a file has followed it.
-    committed: u64,
-    poison: Option<String>,
-    _guard: D::Guard,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Live {
-    pub(crate) number: u64,
-    pub(crate) segment_bytes: u64,
+/// Writes and syncs batches, in the files it was given.
+pub struct Log<F> {
+    /// The file being written and those after it.
+    open: VecDeque<ReadyFile<F>>,
+    durable: Lsn,
+    oldest: u64,
+    both: Arc<Both>,
+}
+
+/// What both halves know.
+#[derive(Default)]
+pub(crate) struct Both {
+    poison: OnceLock<String>,
+    /// Bytes committed since a step was last taken towards a file.
+    committed: AtomicU64,
 }
 
 impl<D: Disk> Committer<D> {
-    pub(crate) fn new(
-        pool: Pool<D>,
-        guard: D::Guard,
-        live: VecDeque<Live>,
-        durable: Lsn,
-        oldest: u64,
-    ) -> Self {
-        Self { pool, open: VecDeque::new(), live, durable, oldest, committed: 0, poison: None, _guard: guard }
+    pub(crate) fn new(pool: Pool<D>, durable: Lsn, oldest: u64) -> Self {
+        let log = Log { open: VecDeque::new(), durable, oldest, both: Arc::clone(&pool.both) };
+        Self { log, pool }
     }
 
-    pub(crate) fn add_open(&mut self, number: u64, file: D::File) {
-        self.open.push_back((number, file));
+    pub(crate) fn add_open(&mut self, file: ReadyFile<D::File>) {
+        self.log.add(file);
     }
 
-    /// Writes a batch and syncs it; returns the durable LSN, [`Batch::end`].
+    /// Both halves, for a thread each. The pool is to live longer: it holds the store against other processes.
+    #[must_use]
+    pub fn split(self) -> (Log<D::File>, Pool<D>) {
+        (self.log, self.pool)
+    }
+
+    /// [`Log::commit`].
     ///
     /// # Errors
-    /// Whatever the disk said, once; then [`StoreError::Poisoned`] for ever. What is on the disk is unknown until the store
-    /// is opened anew.
+    /// As there.
     ///
     /// # Panics
-    /// When batches come out of order.
+    /// As there.
     pub fn commit(&mut self, batch: &Batch) -> Result<Lsn, StoreError> {
-        self.check_health()?;
-        assert_eq!(batch.start, self.durable, "batches are committed in the order they were taken");
-        let written = self.write(batch);
-        self.or_poison(written)?;
-        self.durable = batch.end;
-        self.oldest = batch.oldest;
-        self.committed = batch.len() as u64;
-        let current = batch.extents.last().map_or(0, |extent| extent.file);
-        self.open.retain(|(number, _)| *number >= current);
-        Ok(self.durable)
+        self.log.commit(batch)
     }
 
     /// Prepares the next file for the log, to the end. Takes as long as writing a file of zeros, unless there is a spare.
     ///
     /// # Errors
-    /// [`StoreError::Full`] when there is no room, [`StoreError::TooManyFiles`]: nothing has changed, ask again later. Anything else
-    /// poisons.
+    /// As [`Pool::prepare_some`].
     pub fn prepare_file(&mut self) -> Result<FileReady, StoreError> {
-        loop {
-            if let Prepared::Ready(news) = self.prepare(STEP_BYTES_MAX)? {
-                return Ok(news);
-            }
-        }
-    }
-
-    /// One step towards the next file: half a MiB of zeros, so that a commit need not wait long, and twice as many as the batch
-    /// before it has where that is more, so that the file is ready before the one in use is full; 4 MiB at most.
-    ///
-    /// # Errors
-    /// As [`Committer::prepare_file`].
-    pub fn prepare_some(&mut self) -> Result<Prepared, StoreError> {
-        let committed = std::mem::take(&mut self.committed);
-        self.prepare((2 * committed).clamp(SYNC_LEN, STEP_BYTES_MAX))
-    }
-
-    fn prepare(&mut self, bytes: u64) -> Result<Prepared, StoreError> {
-        self.check_health()?;
-        let step = self.pool.prepare_step(bytes);
-        match self.or_poison(step)? {
-            None => Ok(Prepared::More),
-            Some((header, file)) => {
-                self.live.push_back(Live { number: header.number, segment_bytes: header.segment_bytes });
-                self.open.push_back((header.number, file));
-                Ok(Prepared::Ready(FileReady { number: header.number }))
-            }
-        }
+        let file = self.pool.prepare()?;
+        let news = file.news();
+        self.log.add(file);
+        Ok(news)
     }
 
     /// Recycles, or removes, the files that a durable batch stated to be needless. Returns how many.
@@ -113,24 +83,15 @@ impl<D: Disk> Committer<D> {
     /// # Errors
     /// Whatever the disk said; that poisons.
     pub fn retire(&mut self) -> Result<usize, StoreError> {
-        self.check_health()?;
-        let retired = self.retire_files();
-        self.or_poison(retired)
+        self.pool.retire(self.log.oldest)
     }
 
-    /// Gives the spares back to the disk, which is short of room. Returns how many.
+    /// [`Pool::drop_spares`].
     ///
     /// # Errors
-    /// Whatever the disk said; that poisons.
+    /// As there.
     pub fn drop_spares(&mut self) -> Result<usize, StoreError> {
-        self.check_health()?;
-        let dropped = self.pool.drop_spares().and_then(|dropped| {
-            if dropped > 0 {
-                self.pool.sync()?;
-            }
-            Ok(dropped)
-        });
-        self.or_poison(dropped)
+        self.pool.drop_spares()
     }
 
     /// How much room there is on the disk; `None` where that cannot be told.
@@ -141,29 +102,16 @@ impl<D: Disk> Committer<D> {
         self.pool.space()
     }
 
-    /// Whether somebody removed the file that was written to last: what was committed there is found by nobody.
-    #[must_use]
-    pub fn is_removed(&self) -> bool {
-        self.open.front().is_some_and(|(_, file)| file.is_removed().unwrap_or(false))
-    }
-
-    /// Everything below this LSN is durable.
+    /// [`Log::durable`].
     #[must_use]
     pub fn durable(&self) -> Lsn {
-        self.durable
+        self.log.durable
     }
 
-    /// What a snapshot taken now shows. Its files stay as they are until the next [`Committer::retire`].
+    /// [`Log::moment`].
     #[must_use]
     pub fn moment(&self) -> Moment {
-        let current = self.open.front().map_or(self.oldest, |(number, _)| *number);
-        Moment { oldest: self.oldest, current, durable: self.durable }
-    }
-
-    /// How many files [`Committer::retire`] would recycle or remove.
-    #[must_use]
-    pub fn needless(&self) -> usize {
-        self.live.iter().take_while(|file| file.number < self.oldest).count()
+        self.log.moment()
     }
 
     /// How many spares there are, beside the prepared files.
@@ -175,57 +123,104 @@ impl<D: Disk> Committer<D> {
     /// Why the store stopped, if it did.
     #[must_use]
     pub fn poison(&self) -> Option<&str> {
-        self.poison.as_deref()
+        self.log.both.poison()
+    }
+}
+
+impl<F: DiskFile> Log<F> {
+    /// Takes a file of the [`Pool`] in use, before the [`Writer`](crate::Writer) is told of it.
+    pub fn add(&mut self, file: ReadyFile<F>) {
+        self.open.push_back(file);
+    }
+
+    /// Writes a batch and syncs it; returns the durable LSN, [`Batch::end`].
+    ///
+    /// # Errors
+    /// Whatever the disk said, once; then [`StoreError::Poisoned`] for ever. What is on the disk is unknown until the store
+    /// is opened anew.
+    ///
+    /// # Panics
+    /// When batches come out of order.
+    pub fn commit(&mut self, batch: &Batch) -> Result<Lsn, StoreError> {
+        self.both.check_health()?;
+        assert_eq!(batch.start, self.durable, "batches are committed in the order they were taken");
+        self.both.or_poison(self.write(batch))?;
+        self.durable = batch.end;
+        self.oldest = batch.oldest;
+        self.both.committed.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        let current = batch.extents.last().map_or(0, |extent| extent.file);
+        self.open.retain(|file| file.number >= current);
+        Ok(self.durable)
+    }
+
+    /// Everything below this LSN is durable.
+    #[must_use]
+    pub fn durable(&self) -> Lsn {
+        self.durable
+    }
+
+    /// The oldest file that is needed, as a durable batch stated: what [`Pool::retire`] is to be told.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// What a snapshot taken now shows. Its files stay as they are until the next [`Pool::retire`].
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        let current = self.open.front().map_or(self.oldest, |file| file.number);
+        Moment { oldest: self.oldest, current, durable: self.durable }
+    }
+
+    /// Whether somebody removed the file that was written to last: what was committed there is found by nobody.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.open.front().is_some_and(|open| open.file.is_removed().unwrap_or(false))
     }
 
     fn write(&self, batch: &Batch) -> Result<(), StoreError> {
         for extent in &batch.extents {
             let bytes = &batch.bytes[extent.range.clone()];
             let written = self.file(extent.file).write_at(extent.offset, bytes);
-            written.map_err(|source| self.failed("write to", extent.file, source))?;
+            written.map_err(|source| failed("write to", extent.file, source))?;
         }
         for extent in &batch.extents {
             let synced = self.file(extent.file).sync_data();
-            synced.map_err(|source| self.failed("sync", extent.file, source))?;
+            synced.map_err(|source| failed("sync", extent.file, source))?;
         }
         Ok(())
     }
 
-    fn file(&self, number: u64) -> &D::File {
-        let found = self.open.iter().find(|(open, _)| *open == number);
-        &found.expect("a batch touches only prepared files").1
+    fn file(&self, number: u64) -> &F {
+        let found = self.open.iter().find(|open| open.number == number);
+        &found.expect("a batch touches only prepared files").file
+    }
+}
+
+fn failed(op: &'static str, number: u64, source: std::io::Error) -> StoreError {
+    StoreError::io(op, &Name::Journal(number).to_string(), source)
+}
+
+impl Both {
+    pub(crate) fn poison(&self) -> Option<&str> {
+        self.poison.get().map(String::as_str)
     }
 
-    fn failed(&self, op: &'static str, number: u64, source: std::io::Error) -> StoreError {
-        StoreError::io(op, &Name::Journal(number).to_string(), source)
+    pub(crate) fn check_health(&self) -> Result<(), StoreError> {
+        self.poison().map_or(Ok(()), |why| Err(StoreError::Poisoned { why: why.to_owned() }))
     }
 
-    fn retire_files(&mut self) -> Result<usize, StoreError> {
-        let mut retired = 0;
-        while let Some(file) = self.live.front().filter(|file| file.number < self.oldest).copied() {
-            let is_there = self.pool.recycle(&Name::Journal(file.number).to_string(), file.segment_bytes)?;
-            self.live.pop_front();
-            retired += usize::from(is_there);
-        }
-        if retired > 0 {
-            self.pool.sync()?;
-        }
-        Ok(retired)
-    }
-
-    fn check_health(&self) -> Result<(), StoreError> {
-        match &self.poison {
-            Some(why) => Err(StoreError::Poisoned { why: why.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    fn or_poison<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// The first failure is the one that is told from then on.
+    pub(crate) fn or_poison<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !error.is_passing()
         {
-            self.poison = Some(error.to_string());
+            self.poison.get_or_init(|| error.to_string());
         }
         result
+    }
+
+    pub(crate) fn take_committed(&self) -> u64 {
+        self.committed.swap(0, Ordering::Relaxed)
     }
 }

@@ -88,7 +88,7 @@ mod writer;
 
 pub use batch::Batch;
 pub use check::{CheckReport, check};
-pub use committer::Committer;
+pub use committer::{Committer, Log};
 pub use decide::{Decision, Proof, Sight, decide};
 pub use disk::{Disk, DiskFile, Space};
 pub use error::StoreError;
@@ -99,7 +99,7 @@ pub use lsn::Lsn;
 #[cfg(feature = "memory-disk")]
 pub use memory::{Counts, Fault, MemoryDisk, MemoryFile, MemoryGuard, Operation, OperationKind};
 pub use overlay::{Overlay, OverlayFile};
-pub use pool::Prepared;
+pub use pool::{Pool, ReadyFile};
 pub use real::{RealDisk, RealFile, RealGuard};
 pub use recovery::Recovery;
 pub use segment::{Aside, Block, BlockInfo, Segment, SegmentInfo, SegmentWriter, Segments, Spilled};

@@ -7,14 +7,14 @@
 use std::collections::VecDeque;
 
 use crate::catalog::Catalog;
-use crate::committer::{Committer, Live};
+use crate::committer::Committer;
 use crate::decide::{Decision, Proof, Sight, decide};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{StoreError, is_unreadable};
 use crate::file::{FileHeader, HEADER_LEN, Name, PAGE_LEN};
 use crate::journal::Options;
 use crate::lsn::Lsn;
-use crate::pool::{Pool, write_zeros};
+use crate::pool::{Live, Pool, ReadyFile, write_zeros};
 use crate::survey::Survey;
 use crate::writer::{Start, Writer};
 
@@ -31,9 +31,9 @@ pub(crate) fn begin_life<D: Disk>(
     if !survey.end.is_fresh {
         restore_length(disk, catalog, survey)?;
     }
-    let mut pool = make_pool(disk, survey, catalog, life, options);
+    let mut pool = make_pool(disk, guard, survey, catalog, life, options);
     put_aside(disk, catalog, survey, &mut pool)?;
-    let committer = Committer::new(pool, guard, live_files(catalog, survey), survey.end.lsn(), survey.oldest);
+    let committer = Committer::new(pool, survey.end.lsn(), survey.oldest);
     be_born(disk, survey, life, options, committer)
 }
 
@@ -94,13 +94,21 @@ fn restore_length<D: Disk>(disk: &D, catalog: &Catalog, survey: &Survey) -> Resu
     extended.map_err(|error| if error.is_full() { StoreError::Full } else { error })
 }
 
-fn make_pool<D: Disk>(disk: &D, survey: &Survey, catalog: &Catalog, life: u32, options: &Options) -> Pool<D> {
+fn make_pool<D: Disk>(
+    disk: &D,
+    guard: D::Guard,
+    survey: &Survey,
+    catalog: &Catalog,
+    life: u32,
+    options: &Options,
+) -> Pool<D> {
     let next = if survey.end.is_fresh {
         FileHeader { life, segment_bytes: options.segment_bytes, ..survey.end.file }
     } else {
         survey.end.file.next(life, options.segment_bytes)
     };
-    Pool::new(disk.clone(), next, Vec::new(), options.spares_max, catalog.last_id())
+    let live = live_files(catalog, survey);
+    Pool::new(disk.clone(), guard, live, next, options.spares_max, catalog.last_id())
 }
 
 /// Makes spares of the files that are not part of the log, and removes what cannot be one.
@@ -156,7 +164,7 @@ fn be_born<D: Disk>(
         committer.prepare_file()?;
         file = FileHeader { life, segment_bytes: options.segment_bytes, ..file };
     } else {
-        committer.add_open(file.number, open(disk, &file.name())?);
+        committer.add_open(ReadyFile { number: file.number, file: open(disk, &file.name())? });
     }
     let mut writer = Writer::new(start(survey, file, life, options));
     if !writer.born_fits() {

@@ -3,32 +3,52 @@
 //! A file is prepared under a name that recovery ignores, and renamed only when its zeros and its header are durable; so
 //! a crash leaves either a file that can be used or one that may be thrown away.
 
+use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
-use crate::disk::{Disk, DiskFile, Space};
+use crate::committer::Both;
+use crate::disk::{Disk, DiskFile, SYNC_LEN, Space};
 use crate::error::StoreError;
 use crate::file::{FileHeader, Name};
+use crate::writer::FileReady;
 
 /// Bytes of zeros written and synced in one step, at most.
-pub(crate) const STEP_BYTES_MAX: u64 = 4 << 20;
+const STEP_BYTES_MAX: u64 = 4 << 20;
 
-/// What a step of preparing a file came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prepared {
-    /// More steps are needed.
-    More,
-    /// The file stands ready: tell the writer.
-    Ready(crate::FileReady),
-}
-
-pub(crate) struct Pool<D: Disk> {
+/// The files of the journal: makes them ready for the [`Log`](crate::Log), and takes them back.
+pub struct Pool<D: Disk> {
     disk: D,
     /// The header of the next file to prepare.
     next: FileHeader,
+    /// Every file of the log, oldest first.
+    live: VecDeque<Live>,
     spares: Vec<u64>,
     spares_max: usize,
     last_id: u64,
     making: Option<Making<D::File>>,
+    pub(crate) both: Arc<Both>,
+    _guard: D::Guard,
+}
+
+/// A file that the [`Log`](crate::Log) may write to.
+pub struct ReadyFile<F> {
+    pub(crate) number: u64,
+    pub(crate) file: F,
+}
+
+impl<F> ReadyFile<F> {
+    /// What the [`Writer`](crate::Writer) is to be told, once the log has the file.
+    #[must_use]
+    pub fn news(&self) -> FileReady {
+        FileReady { number: self.number }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Live {
+    pub(crate) number: u64,
+    pub(crate) segment_bytes: u64,
 }
 
 struct Making<F> {
@@ -38,17 +58,106 @@ struct Making<F> {
 }
 
 impl<D: Disk> Pool<D> {
-    /// `spares` are files of `next.segment_bytes`; ids above `last_id` are free.
-    pub(crate) fn new(disk: D, next: FileHeader, spares: Vec<u64>, spares_max: usize, last_id: u64) -> Self {
-        Self { disk, next, spares, spares_max, last_id, making: None }
+    /// `live` are the files of the log, `next` is the header of the one after them. Ids above `last_id` are free.
+    pub(crate) fn new(
+        disk: D,
+        guard: D::Guard,
+        live: VecDeque<Live>,
+        next: FileHeader,
+        spares_max: usize,
+        last_id: u64,
+    ) -> Self {
+        let (spares, both) = (Vec::new(), Arc::default());
+        Self { disk, next, live, spares, spares_max, last_id, making: None, both, _guard: guard }
     }
 
-    pub(crate) fn spares(&self) -> usize {
+    /// How many spares there are, beside the prepared files.
+    #[must_use]
+    pub fn spares(&self) -> usize {
         self.spares.len()
     }
 
-    /// One step towards the next file: a spare is ready at once, a new file takes a step for every so many `bytes`.
-    pub(crate) fn prepare_step(&mut self, bytes: u64) -> Result<Option<(FileHeader, D::File)>, StoreError> {
+    /// One step towards the next file: half a MiB of zeros, so that a commit meanwhile need not wait long, and twice as many as
+    /// were committed since the step before where that is more, so that the file is ready before the one in use is full; 4 MiB
+    /// at most. A spare is ready at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] when there is no room, [`StoreError::TooManyFiles`]: nothing has changed, ask again later. Anything else
+    /// poisons.
+    pub fn prepare_some(&mut self) -> Result<Option<ReadyFile<D::File>>, StoreError> {
+        let committed = self.both.take_committed();
+        self.prepare_step((2 * committed).clamp(SYNC_LEN, STEP_BYTES_MAX))
+    }
+
+    /// As [`Pool::prepare_some`], to the end.
+    pub(crate) fn prepare(&mut self) -> Result<ReadyFile<D::File>, StoreError> {
+        loop {
+            if let Some(file) = self.prepare_step(STEP_BYTES_MAX)? {
+                return Ok(file);
+            }
+        }
+    }
+
+    fn prepare_step(&mut self, bytes: u64) -> Result<Option<ReadyFile<D::File>>, StoreError> {
+        self.both.check_health()?;
+        let step = self.make_some(bytes);
+        let made = self.both.or_poison(step)?;
+        Ok(made.map(|(header, file)| {
+            self.live.push_back(Live { number: header.number, segment_bytes: header.segment_bytes });
+            ReadyFile { number: header.number, file }
+        }))
+    }
+
+    /// Recycles, or removes, the files before the oldest that is needed, [`Log::oldest`](crate::Log::oldest). Returns how many.
+    ///
+    /// # Errors
+    /// Whatever the disk said; that poisons.
+    pub fn retire(&mut self, oldest: u64) -> Result<usize, StoreError> {
+        self.both.check_health()?;
+        let retired = self.retire_files(oldest);
+        self.both.or_poison(retired)
+    }
+
+    fn retire_files(&mut self, oldest: u64) -> Result<usize, StoreError> {
+        let mut retired = 0;
+        while let Some(file) = self.live.front().filter(|file| file.number < oldest).copied() {
+            let is_there = self.recycle(&Name::Journal(file.number).to_string(), file.segment_bytes)?;
+            self.live.pop_front();
+            retired += usize::from(is_there);
+        }
+        if retired > 0 {
+            self.sync()?;
+        }
+        Ok(retired)
+    }
+
+    /// How many files [`Pool::retire`] would recycle or remove.
+    #[must_use]
+    pub fn needless(&self, oldest: u64) -> usize {
+        self.live.iter().take_while(|file| file.number < oldest).count()
+    }
+
+    /// Gives the spares back to the disk, which is short of room. Returns how many.
+    ///
+    /// # Errors
+    /// Whatever the disk said; that poisons.
+    pub fn drop_spares(&mut self) -> Result<usize, StoreError> {
+        self.both.check_health()?;
+        let dropped = self.remove_spares().and_then(|dropped| {
+            if dropped > 0 {
+                self.sync()?;
+            }
+            Ok(dropped)
+        });
+        self.both.or_poison(dropped)
+    }
+
+    pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
+        self.disk.space().map_err(|source| StoreError::io("look at the room of", "the directory", source))
+    }
+
+    /// A spare is ready at once, a new file takes a step for every so many `bytes`.
+    fn make_some(&mut self, bytes: u64) -> Result<Option<(FileHeader, D::File)>, StoreError> {
         if let Some(id) = self.spares.pop() {
             let name = Name::Spare(id).to_string();
             let file = match self.disk.open(&name).map_err(|source| StoreError::io("open", &name, source)) {
@@ -56,7 +165,7 @@ impl<D: Disk> Pool<D> {
                     self.spares.push(id);
                     return Err(error);
                 }
-                Err(error) if error.is_gone() => return self.prepare_step(bytes),
+                Err(error) if error.is_gone() => return self.make_some(bytes),
                 opened => opened?,
             };
             return self.stamp(&name, file).map(Some);
@@ -142,17 +251,13 @@ impl<D: Disk> Pool<D> {
     }
 
     /// Removes every spare; returns how many there were. Durable after [`Pool::sync`].
-    pub(crate) fn drop_spares(&mut self) -> Result<usize, StoreError> {
+    fn remove_spares(&mut self) -> Result<usize, StoreError> {
         let mut dropped = 0;
         while let Some(id) = self.spares.pop() {
             let name = Name::Spare(id).to_string();
             dropped += usize::from(unless_gone(self.disk.remove(&name), "remove", &name)?);
         }
         Ok(dropped)
-    }
-
-    pub(crate) fn space(&self) -> Result<Option<Space>, StoreError> {
-        self.disk.space().map_err(|source| StoreError::io("look at the room of", "the directory", source))
     }
 
     pub(crate) fn sync(&self) -> Result<(), StoreError> {

@@ -1,14 +1,15 @@
-//! The thread that writes: commits batches, prepares files, retires them.
+//! The thread that writes: commits batches, and tells of what is durable then.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 use overtake_lane::Receipt;
-use overtake_store::{Batch, Committer, Disk, FileReady, Prepared, Space, StoreError};
+use overtake_store::{Batch, Disk, FileReady, Log, ReadyFile, Space, StoreError};
 use tokio::sync::mpsc;
 
-use super::freeze::{Freeze, SHORT};
+use super::files_thread::{Order, Room};
+use super::freeze::Freeze;
 use super::{Ask, Caller, Shared};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
@@ -67,139 +68,84 @@ pub(super) enum News {
     Poisoned(Arc<str>),
 }
 
-/// Whatever else the system says of the room, it is not watched.
-fn news_of(space: Result<Option<Space>, StoreError>) -> News {
-    match space {
-        Err(error) if error.is_gone() => News::DirectoryGone,
-        other => News::Space(other.ok().flatten()),
-    }
+/// What the disk thread hears, and whom it tells.
+pub(super) struct Ways<D: Disk> {
+    pub(super) flushes: Receiver<Flush>,
+    /// Files that stand ready.
+    pub(super) made: Receiver<ReadyFile<D::File>>,
+    pub(super) orders: Sender<Order>,
+    pub(super) jobs: Sender<Job>,
+    pub(super) news: Sender<Ask>,
+    pub(super) room: Arc<Room<D>>,
 }
 
 /// Runs until the broker thread is gone.
-pub(super) fn run<D: Disk>(
-    mut committer: Committer<D>,
-    flushes: &Receiver<Flush>,
-    jobs: &Sender<Job>,
-    news: &Sender<Ask>,
-    shared: &Shared,
-    freeze: &Freeze,
-) {
-    let tell = |what: News| drop(news.send(Ask::News(what)));
-    // Told before what changed it, so that nothing is decided without.
-    let look = |committer: &Committer<D>| tell(news_of(committer.space()));
-    // The broker comes before a snapshot of it.
-    let give_way = || {
-        let gives_way = freeze.give_way(SHORT);
-        // The thread that does them outlives this one.
-        freeze.kept_jobs().into_iter().for_each(|job| drop(jobs.send(job)));
-        gives_way
-    };
-    let mut preparing = false;
-    loop {
-        let flush = match if preparing { flushes.try_recv() } else { flushes.recv().map_err(Into::into) } {
-            Ok(flush) => Some(flush),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => return freeze.close(super::STOPPED),
-        };
-        if let Some(Flush {
-            batch,
-            answers,
-            events,
-            jobs: late,
-            published,
-            prepare,
-            drop_spares,
-            look: asked,
-        }) = flush
-        {
-            preparing |= prepare;
-            let done = batch.as_ref().map_or(Ok(()), |batch| {
-                let begun = Instant::now();
-                committer.commit(batch)?;
-                shared.tally.committed(begun.elapsed(), batch.records(), batch.len());
-                Ok(())
-            });
-            if drop_spares {
-                give_way();
+pub(super) fn run<D: Disk>(mut log: Log<D::File>, ways: &Ways<D>, shared: &Shared, freeze: &Freeze) {
+    let tell = |what: News| drop(ways.news.send(Ask::News(what)));
+    let mut oldest = log.oldest();
+    while let Ok(flush) = ways.flushes.recv() {
+        let Flush { batch, answers, events, jobs, published, prepare, drop_spares, look } = flush;
+        // The broker was told of each after it was sent.
+        ways.made.try_iter().for_each(|file| log.add(file));
+        let done = batch.as_ref().map_or(Ok(()), |batch| {
+            let begun = Instant::now();
+            log.commit(batch)?;
+            shared.tally.committed(begun.elapsed(), batch.records(), batch.len());
+            Ok(())
+        });
+        if done.is_ok() {
+            let is_owed = freeze.committed(log.moment());
+            if is_owed || prepare || drop_spares || log.oldest() != oldest {
+                oldest = log.oldest();
+                // The thread that carries them out outlives this one.
+                drop(ways.orders.send(Order { oldest, prepare, drop_spares }));
             }
-            // Not when a file is released: the batch that states it may be the one after.
-            let done = done.and_then(|()| freeze.committed(&mut committer));
-            // One that is wanted at once is not made anew.
-            let is_spare = drop_spares && !preparing && committer.spares() > 0;
-            let done = done.and_then(|gone| Ok(gone + if is_spare { committer.drop_spares()? } else { 0 }));
-            if asked || done.as_ref().is_ok_and(|gone| *gone > 0) {
-                look(&committer);
-            }
-            let removed = batch.is_some() && done.is_ok() && committer.is_removed();
-            if removed {
-                tell(News::FileRemoved);
-            }
-            let poison: Option<Arc<str>> = done.err().map(|error| Arc::from(error.to_string().as_str()));
+        }
+        if look {
+            ways.room.tell();
+        }
+        let removed = batch.is_some() && done.is_ok() && log.is_removed();
+        if removed {
+            tell(News::FileRemoved);
+        }
+        let poison: Option<Arc<str>> =
+            done.err().map(|error: StoreError| Arc::from(error.to_string().as_str()));
+        if let Some(why) = &poison {
+            // Before anybody hears of it: nothing that is asked then is served.
+            tell(News::Poisoned(Arc::clone(why)));
+        }
+        if poison.is_none() {
+            published.durable();
+        }
+        let mut unheard: Vec<Receipt> = Vec::new();
+        for (caller, result) in answers {
+            let result = match (&poison, result) {
+                (Some(why), _) => Err(Failure::Unavailable(Arc::clone(why))),
+                (None, Ok(answer)) if removed && answer.is_of_publish() => {
+                    Err(Failure::Unavailable(REMOVED.into()))
+                }
+                (None, result) => result,
+            };
+            unheard.extend(caller.send(result).err().iter().flatten().flat_map(Answer::leased));
+        }
+        for (to, mut events) in events {
             if let Some(why) = &poison {
-                // Before anybody hears of it: nothing that is asked then is served.
-                tell(News::Poisoned(Arc::clone(why)));
+                events.iter_mut().for_each(|event| event.fail(why));
             }
-            if poison.is_none() {
-                published.durable();
+            if removed {
+                events.iter_mut().for_each(|event| event.fail_publish(&REMOVED.into()));
             }
-            let mut unheard: Vec<Receipt> = Vec::new();
-            for (caller, result) in answers {
-                let result = match (&poison, result) {
-                    (Some(why), _) => Err(Failure::Unavailable(Arc::clone(why))),
-                    (None, Ok(answer)) if removed && answer.is_of_publish() => {
-                        Err(Failure::Unavailable(REMOVED.into()))
-                    }
-                    (None, result) => result,
-                };
-                unheard.extend(caller.send(result).err().iter().flatten().flat_map(Answer::leased));
-            }
-            for (to, mut events) in events {
-                if let Some(why) = &poison {
-                    events.iter_mut().for_each(|event| event.fail(why));
-                }
-                if removed {
-                    events.iter_mut().for_each(|event| event.fail_publish(&REMOVED.into()));
-                }
-                let unsent = to.send(events).err();
-                unheard.extend(unsent.iter().flat_map(|unsent| &unsent.0).flat_map(leased));
-            }
-            if !unheard.is_empty() {
-                tell(News::Unheard(unheard));
-            }
-            if poison.is_none() {
-                // The thread that does them outlives this one.
-                late.into_iter().for_each(|job| drop(jobs.send(job)));
-            }
-            tell(News::Flushed(poison.map_or(Ok(batch), Err)));
+            let unsent = to.send(events).err();
+            unheard.extend(unsent.iter().flat_map(|unsent| &unsent.0).flat_map(leased));
         }
-        if preparing {
-            match committer.prepare_some() {
-                Ok(Prepared::More) => {}
-                Ok(Prepared::Ready(file)) => {
-                    preparing = false;
-                    look(&committer);
-                    tell(News::FileReady(file));
-                }
-                Err(StoreError::Full) => {
-                    preparing = false;
-                    if give_way()
-                        && let Err(error) = freeze.committed(&mut committer)
-                    {
-                        tell(News::Poisoned(Arc::from(error.to_string().as_str())));
-                        continue;
-                    }
-                    look(&committer);
-                    tell(News::Full);
-                }
-                Err(StoreError::TooManyFiles { .. }) => {
-                    preparing = false;
-                    tell(News::TooManyFiles);
-                }
-                Err(error) => {
-                    preparing = false;
-                    tell(News::Poisoned(Arc::from(error.to_string().as_str())));
-                }
-            }
+        if !unheard.is_empty() {
+            tell(News::Unheard(unheard));
         }
+        if poison.is_none() {
+            // The thread that does them outlives this one.
+            jobs.into_iter().for_each(|job| drop(ways.jobs.send(job)));
+        }
+        tell(News::Flushed(poison.map_or(Ok(batch), Err)));
     }
+    freeze.close(super::STOPPED);
 }

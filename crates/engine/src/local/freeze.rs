@@ -1,15 +1,15 @@
 //! Keeping files for a snapshot while everything else goes on.
 //!
-//! The disk thread tells after each commit what is durable, and gives journal files back through [`Freeze::committed`]; the spill
-//! thread removes segments through [`Freeze::remove`]. While a snapshot is copied both keep what they would have given back.
+//! The disk thread tells after each commit what is durable; the files thread gives journal files back through [`Freeze::retire`], the
+//! spill thread removes segments through [`Freeze::remove`]. While a snapshot is copied both keep what they would have given back.
 //! Invariant: a snapshot begins before something is given back or after it, and a reader that still finds its snapshot there has read what
 //! was meant. Both threads give back at once, and only the beginning of a snapshot waits for them: a disk may take long to remove a
-//! segment, and a commit has nothing to do with that.
+//! file, and a commit has nothing to do with that.
 
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use overtake_lane::RunId;
-use overtake_store::{Committer, Disk, Moment, StoreError};
+use overtake_store::{Disk, Moment, Pool, StoreError};
 
 use crate::core::Job;
 
@@ -53,7 +53,6 @@ impl Freeze {
         }
         state.begun += 1;
         state.running = Some(state.begun);
-        state.kept_files = false;
         Some((state.begun, state.moment))
     }
 
@@ -83,17 +82,24 @@ impl Freeze {
         self.state().give_up(why);
     }
 
-    /// Takes note of what is durable, and gives back what is needless, unless it is kept. How many files.
-    pub(super) fn committed<D: Disk>(&self, committer: &mut Committer<D>) -> Result<usize, StoreError> {
+    /// Takes note of what is durable. True: journal files were kept for a snapshot that is over.
+    pub(super) fn committed(&self, moment: Moment) -> bool {
+        let mut state = self.state();
+        state.moment = moment;
+        state.running.is_none() && state.kept_files
+    }
+
+    /// Gives back the journal files before the oldest that is needed, unless they are kept. How many.
+    pub(super) fn retire<D: Disk>(&self, pool: &mut Pool<D>, oldest: u64) -> Result<usize, StoreError> {
         let _gives = self.gives();
         let mut state = self.state();
-        state.moment = committer.moment();
         if state.running.is_some() {
-            state.kept_files |= committer.needless() > 0;
+            state.kept_files |= pool.needless(oldest) > 0;
             return Ok(0);
         }
+        state.kept_files = false;
         drop(state);
-        committer.retire()
+        pool.retire(oldest)
     }
 
     /// Removes a segment, unless it is kept: then `None`, and it comes back as a job.
@@ -141,23 +147,50 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::sync_channel;
 
-    use overtake_store::{Journal, MemoryDisk, Opened, Options};
+    use overtake_store::{Journal, MemoryDisk, Opened, Options, SEGMENT_BYTES_MIN};
 
     use super::*;
 
-    fn new() -> (Freeze, Committer<MemoryDisk>) {
-        let opened = Journal::open(MemoryDisk::new(1), &Options::new(42));
-        let Opened { committer, .. } = opened.expect("a new store opens");
-        (Freeze::new(committer.moment()), committer)
+    fn new() -> (Freeze, Opened<MemoryDisk>) {
+        let opened = Journal::open(
+            MemoryDisk::new(1),
+            &Options { segment_bytes: SEGMENT_BYTES_MIN, ..Options::new(42) },
+        );
+        let opened = opened.expect("a new store opens");
+        (Freeze::new(opened.committer.moment()), opened)
     }
 
     #[test]
-    fn a_commit_does_not_wait_for_a_segment_that_is_removed() {
-        let (freeze, mut committer) = new();
+    fn a_commit_does_not_wait_for_a_file_that_is_removed() {
+        let (freeze, opened) = new();
+        let moment = opened.committer.moment();
         // On one thread, so whoever waited would do so for ever.
-        let given_back = freeze.remove(RunId(1), || freeze.committed(&mut committer));
-        let given_back = given_back.expect("no snapshot keeps the segment");
-        assert_eq!(given_back.expect("the disk is well"), 0);
+        let is_owed = freeze.remove(RunId(1), || freeze.committed(moment));
+        assert!(!is_owed.expect("no snapshot keeps the segment"), "nothing was kept");
+    }
+
+    #[test]
+    fn what_was_kept_for_a_snapshot_is_owed_once_it_is_over() {
+        let (freeze, Opened { mut writer, committer, .. }) = new();
+        let (mut log, mut pool) = committer.split();
+        let (number, _) = freeze.begin().expect("no other runs");
+        let file =
+            std::iter::repeat_with(|| pool.prepare_some().expect("there is room")).find_map(|file| file);
+        let file = file.expect("it ends with a file");
+        writer.file_ready(file.news());
+        log.add(file);
+        let begins = writer.begin_next_file().expect("it stands ready");
+        assert!(writer.retire(begins), "the first is not needed");
+        while let Some(batch) = writer.take_batch() {
+            log.commit(&batch).expect("the disk is well");
+        }
+
+        let retire =
+            |pool: &mut Pool<MemoryDisk>| freeze.retire(pool, log.oldest()).expect("the disk is well");
+        assert_eq!((retire(&mut pool), freeze.committed(log.moment())), (0, false), "the snapshot keeps it");
+        freeze.end(number);
+        assert!(freeze.committed(log.moment()), "it is owed");
+        assert_eq!((retire(&mut pool), freeze.committed(log.moment())), (1, false), "it is given back");
     }
 
     #[test]

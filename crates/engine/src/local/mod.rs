@@ -1,11 +1,13 @@
-//! The engine on the embedded store: one thread for the broker, one for the journal, one for segments.
+//! The engine on the embedded store: one thread for the broker, two for the journal, one for segments.
 //!
 //! ```text
 //!   callers ─▶ inbox (bounded) ─▶ broker thread ─▶ batches ─▶ disk thread: one write, one sync each
 //!                                   │     ▲                      │
 //!        leases, refusals ◀─────────┘     └── news: durable ─────┼─▶ confirms
 //!                                                                 │ jobs that must wait for a commit
-//!                    other jobs ─────────▶ spill thread ◀─────────┘
+//!                    other jobs ─────────▶ spill thread ◀─────────┤
+//!                                                                 │ journal files no longer needed, or wanted
+//!                                          files thread ◀─────────┘
 //! ```
 //!
 //! The broker thread takes whatever has gathered, applies it, and hands on one batch; while the disk syncs it, the next one
@@ -15,6 +17,7 @@
 mod broker_thread;
 mod calls;
 mod disk_thread;
+mod files_thread;
 mod freeze;
 mod line;
 mod pace;
@@ -231,13 +234,24 @@ impl LocalEngine {
         let (set_down, down) = watch::channel(None);
         let shared = Arc::new(Shared::default());
         let news = inbox.clone();
-        let disk_shared = Arc::clone(&shared);
         let freeze = Arc::new(Freeze::new(committer.moment()));
+        let room = Arc::new(files_thread::Room::new(disk.clone(), news.clone()));
         let snapshots = Arc::new(snapshots::Snapshots::new(disk, Arc::clone(&freeze)));
+        let (log, pool) = committer.split();
+        let (orders, to_files) = bounded_elsewhere();
+        let (made, ready) = bounded_elsewhere();
+        let ways =
+            files_thread::Ways { made, jobs: jobs.clone(), news: news.clone(), room: Arc::clone(&room) };
+        let files_freeze = Arc::clone(&freeze);
+        let files = named("overtake-files", move || {
+            files_thread::run(pool, &to_files, &ways, &files_freeze);
+        });
+        let ways =
+            disk_thread::Ways { flushes: to_disk, made: ready, orders, jobs: jobs.clone(), news, room };
         let disk_freeze = Arc::clone(&freeze);
-        let late_jobs = jobs.clone();
+        let disk_shared = Arc::clone(&shared);
         let disk = named("overtake-disk", move || {
-            disk_thread::run(committer, &to_disk, &late_jobs, &news, &disk_shared, &disk_freeze);
+            disk_thread::run(log, &ways, &disk_shared, &disk_freeze);
         });
         let news = inbox.clone();
         let spill_freeze = Arc::clone(&freeze);
@@ -253,7 +267,7 @@ impl LocalEngine {
             broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
         });
         let door = Door { inbox, places: Places::new(options.inbox, options.inbox_bytes), shared, down };
-        let ends = Ends::Broker(Mutex::new(vec![broker, disk, spill]));
+        let ends = Ends::Broker(Mutex::new(vec![broker, disk, files, spill]));
         Ok(Self { door, recovered, snapshots, vhost: VhostId::DEFAULT, ends })
     }
 
@@ -395,8 +409,9 @@ impl Door {
     }
 }
 
-/// The inbox is bounded by its places, what goes to the disk by `IN_FLIGHT_MAX`, jobs by the number of segments.
-#[expect(clippy::disallowed_methods, reason = "both are bounded by what stands above")]
+/// The inbox is bounded by its places, what goes to the disk by `IN_FLIGHT_MAX`, jobs by the number of segments, orders
+/// by the flushes.
+#[expect(clippy::disallowed_methods, reason = "each is bounded by what stands above")]
 fn bounded_elsewhere<M>() -> (Sender<M>, Receiver<M>) {
     channel()
 }

@@ -1,7 +1,7 @@
 //! The life of a journal without damage: what is written comes back, files come and go, limits hold.
 
 use overtake_store::{
-    Disk, Journal, Lsn, MemoryDisk, Options, Prepared, RealDisk, Sight, StoreError, Writer, check,
+    Disk, Journal, Lsn, MemoryDisk, Opened, Options, RealDisk, Sight, StoreError, Writer, check,
 };
 
 use crate::common;
@@ -171,13 +171,15 @@ fn no_room_promised_is_ever_missing() {
 /// Steps until a file of 8 MiB stands ready, with a batch of so many bytes before each.
 fn steps_to_a_file(batch: usize) -> usize {
     let options = Options { segment_bytes: 8 << 20, ..options() };
-    let mut opened = Journal::open(MemoryDisk::new(1), &options).expect("the journal opens");
+    let Opened { mut writer, committer, .. } =
+        Journal::open(MemoryDisk::new(1), &options).expect("the journal opens");
+    let (mut log, mut pool) = committer.split();
     for step in 1.. {
         if batch > 0 {
-            opened.writer.append(&[&vec![1; batch]]).expect("the file in use has room");
-            commit(&mut opened);
+            writer.append(&[&vec![1; batch]]).expect("the file in use has room");
+            log.commit(&writer.take_batch().expect("a record")).expect("the disk is well");
         }
-        if let Prepared::Ready(_) = opened.committer.prepare_some().expect("there is room") {
+        if pool.prepare_some().expect("there is room").is_some() {
             return step;
         }
     }
@@ -189,6 +191,19 @@ fn a_file_is_made_in_short_steps_and_before_the_one_in_use_is_full() {
     assert_eq!(steps_to_a_file(0), 16, "half a MiB each");
     assert_eq!(steps_to_a_file(1_000), 16, "small batches change nothing");
     assert_eq!(steps_to_a_file(1 << 20), 4, "twice as many bytes as the batch");
+}
+
+#[test]
+fn a_failure_of_one_half_ends_the_other() {
+    let disk = MemoryDisk::new(1);
+    let Opened { mut writer, committer, .. } = open(&disk);
+    let (mut log, mut pool) = committer.split();
+    disk.fail_next_sync();
+    let why = pool.prepare_some().err().expect("the zeros are not synced").to_string();
+    writer.append(&[b"record"]).expect("the file in use has room");
+    let refused = log.commit(&writer.take_batch().expect("a record"));
+    assert!(matches!(refused, Err(StoreError::Poisoned { why: told }) if told == why));
+    assert!(matches!(pool.retire(1), Err(StoreError::Poisoned { .. })));
 }
 
 #[test]
