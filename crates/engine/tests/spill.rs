@@ -294,3 +294,34 @@ fn a_look_reads_nothing_from_the_disk_itself_and_shows_all() {
     }
     assert!(jobs > 4, "{jobs} jobs read blocks");
 }
+
+/// What matches is brought into memory from the blocks that were read to find it.
+#[test]
+fn to_change_what_was_found_nothing_is_read_from_the_disk() {
+    let disk = MemoryDisk::new(1);
+    // Enough that a block of each lane stays there while segments are written.
+    let mut engine = Engine::open_with(&disk, 4 * MEMORY, 1 << 20);
+    engine.ask(Request::Do(Command::declare("q".into(), Box::default()))).expect("declared");
+    for _ in 0..200 {
+        engine.publish((0..150).map(|nth| nth % 10));
+    }
+    assert!(engine.core.memory().segments > 3, "{:?}", engine.core.memory());
+    let third = Filter { headers: vec![("third".into(), "0".into())], ..Filter::default() };
+    for (filter, expect) in [(third, 200 * 50), (Filter::default(), 30_000)] {
+        let (select, change) = (Select::Matching(filter), Change::Reprioritise(5.into()));
+        engine.core.handle(NOW, Request::Change { queue: "q".into(), select, change, only_start: false }, ());
+        let answer = loop {
+            while engine.core.is_scanning() && !engine.core.wants_file() {
+                let Some(change) = engine.core.scan_on(NOW, 7) else { continue };
+                let reads = disk.counts().reads;
+                engine.core.change_on(NOW, change);
+                assert_eq!(disk.counts().reads, reads);
+            }
+            if let Some(answer) = engine.answer() {
+                break answer;
+            }
+            engine.keep_house();
+        };
+        assert!(matches!(answer, Ok(Answer::Count(count)) if count == expect), "{answer:?}");
+    }
+}

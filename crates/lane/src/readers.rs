@@ -13,6 +13,7 @@ pub(crate) struct Reader<'a> {
     backlog: &'a dyn Backlog,
     run: &'a Run,
     at: u32,
+    end: u32,
     /// So many are read next.
     chunk: usize,
     read: VecDeque<Message>,
@@ -25,7 +26,16 @@ const FIRST_CHUNK: usize = 2;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(backlog: &'a dyn Backlog, run: &'a Run, from: u32) -> Self {
-        Self { backlog, run, at: from.max(run.next()), chunk: FIRST_CHUNK, read: VecDeque::new() }
+        let (at, end) = (from.max(run.next()), run.count());
+        Self { backlog, run, at, end, chunk: FIRST_CHUNK, read: VecDeque::new() }
+    }
+
+    /// The messages from one sequence to another, both included. No block behind the last of them is read.
+    pub(crate) fn between(backlog: &'a dyn Backlog, run: &'a Run, first: Seq, last: Seq) -> Self {
+        let before = |seq| backlog.rank(run.id, seq);
+        let from = if run.first < first { before(first) } else { 0 };
+        let end = if last < run.last { before(Seq(last.0 + 1)) } else { run.count() };
+        Self { end, ..Self::new(backlog, run, from) }
     }
 }
 
@@ -34,8 +44,9 @@ impl Iterator for Reader<'_> {
 
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
-            while self.read.is_empty() && self.at < self.run.count() {
-                self.read = self.run.read(self.backlog, self.at, self.chunk).into();
+            while self.read.is_empty() && self.at < self.end {
+                let most = self.chunk.min((self.end - self.at) as usize);
+                self.read = self.run.read(self.backlog, self.at, most).into();
                 self.chunk = (2 * self.chunk).min(CHUNK);
                 if self.read.is_empty() {
                     let lost = self.backlog.lost(self.run.id, self.at);

@@ -439,8 +439,7 @@ impl Queue {
             return away.into_iter().filter_map(|seq| self.in_runs(seq)).collect();
         }
         let of_run = |run: &Run| {
-            let at = if run.first < first { self.backlog.rank(run.id, first) } else { 0 };
-            let there = Reader::new(&*self.backlog, run, at).take_while(|(_, message)| message.seq <= last);
+            let there = Reader::between(&*self.backlog, run, first, last);
             let found = there.filter(|(_, message)| away.contains(&message.seq));
             found.map(|(ordinal, message)| (run.id, ordinal, message)).collect::<Vec<_>>()
         };
