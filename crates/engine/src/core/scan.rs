@@ -29,11 +29,13 @@ use super::{Answer, Core, Job, Out, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, PageCursor};
 use crate::shelf::MissingBlock;
 
-/// Blocks of which it is noted that they were missing: of two steps at least.
-const NOTED_MAX: usize = 128;
+/// Blocks of which it is noted that they were missing: of eight steps at least.
+const NOTED_MAX: usize = 512;
+/// A block that was read so often lately, and is missing again, does not stay in memory.
+const READ_MAX: usize = 2;
 
 /// What a turn needs from the disk. Its steps read nothing from there themselves: where one needs what is not in memory it ends, a job reads that, and the next step goes on.
-/// What is missing again does not stay in memory, and the next step reads it.
+/// What does not stay in memory the next step reads.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     /// What its last steps found missing.
@@ -71,9 +73,10 @@ impl Needs {
 
     /// Notes what was missing in a step. What was missing long ago may be missing again.
     fn miss(&mut self, missing: Vec<MissingBlock>) {
+        let reads = |block: &MissingBlock| self.noted.iter().filter(|noted| *noted == block).count();
         if missing.is_empty() {
             self.next = Next::GoesOn;
-        } else if missing.iter().any(|block| self.noted.contains(block)) {
+        } else if missing.iter().any(|block| reads(block) >= READ_MAX) {
             self.noted.clear();
             self.next = Next::ReadsItself;
         } else {

@@ -89,9 +89,9 @@ impl<D: Disk> ShelfOnDisk<D> {
     }
 
     fn miss(&self, run: RunId, ordinal: Option<u32>) {
-        let mut missing = self.missing();
-        if missing.len() < MISSING_MAX {
-            missing.push(MissingBlock { run, ordinal });
+        let (mut missing, block) = (self.missing(), MissingBlock { run, ordinal });
+        if missing.len() < MISSING_MAX && !missing.contains(&block) {
+            missing.push(block);
         }
         self.awaits_disk.store(true, Ordering::Relaxed);
     }

@@ -127,6 +127,11 @@ impl Block {
         self.ordinal..self.ordinal + self.slots.len() as u64
     }
 
+    /// The sequence of the last message.
+    pub(super) fn last(&self) -> Seq {
+        self.seq(self.ordinals().end - 1)
+    }
+
     /// The sequence of a message.
     ///
     /// # Panics

@@ -1,8 +1,12 @@
 //! The blocks of a segment that were read last.
 //!
-//! Two: the one being read, and the next one, read ahead. So reading in order reads each block once, whoever reads ahead.
+//! Two: the one being read, and the next one, read ahead. So reading in order reads each block once, whoever reads ahead. Of the one before
+//! them the last sequence is kept: whoever goes on between two blocks need not read the first one again to know that.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use overtake_lane::Seq;
 
 use super::block::Block;
 
@@ -13,6 +17,8 @@ const KEPT_LEN_MAX: usize = 1 << 20;
 pub(super) struct Cache {
     /// The one used last, and the one before it.
     slots: [Option<Arc<Block>>; 2],
+    /// The messages of the block that was here before them, and the last sequence in it.
+    left: Option<(Range<u64>, Seq)>,
 }
 
 impl Cache {
@@ -36,8 +42,14 @@ impl Cache {
     pub(super) fn keep(&mut self, block: &Arc<Block>) {
         if block.len() <= KEPT_LEN_MAX && !self.holds(block.ordinals().start) {
             self.slots.swap(0, 1);
-            self.slots[0] = Some(block.clone());
+            let left = self.slots[0].replace(block.clone());
+            self.left = left.map(|block| (block.ordinals(), block.last())).or(self.left.take());
         }
+    }
+
+    /// The last sequence of the block with this message, if it was here last.
+    pub(super) fn last_of(&self, ordinal: u64) -> Option<Seq> {
+        self.left.as_ref().filter(|(ordinals, _)| ordinals.contains(&ordinal)).map(|(_, last)| *last)
     }
 
     /// Bytes of the blocks that are here.

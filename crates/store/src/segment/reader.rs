@@ -185,11 +185,13 @@ impl<D: Disk> Segment<D> {
     /// # Errors
     /// As [`Segment::block`].
     pub fn before(&self, seq: Seq) -> Result<u64, StoreError> {
-        if seq > self.info.last {
-            return Ok(self.info.count);
+        match self.stands(seq) {
+            Stands::Before(ordinal) => Ok(ordinal),
+            Stands::In(place) => {
+                let block = self.block(self.index.info(place).ordinals.start)?;
+                Ok(block.map_or(0, |block| block.ordinals().start + block.before(seq)))
+            }
         }
-        let block = self.block_of(seq)?;
-        Ok(block.map_or(0, |block| block.ordinals().start + block.before(seq)))
     }
 
     /// The message of this sequence, if it is here. Reads one block at most.
@@ -197,10 +199,8 @@ impl<D: Disk> Segment<D> {
     /// # Errors
     /// As [`Segment::block`].
     pub fn find(&self, seq: Seq) -> Result<Option<u64>, StoreError> {
-        if seq > self.info.last {
-            return Ok(None);
-        }
-        let Some(block) = self.block_of(seq)? else { return Ok(None) };
+        let Stands::In(place) = self.stands(seq) else { return Ok(None) };
+        let Some(block) = self.block(self.index.info(place).ordinals.start)? else { return Ok(None) };
         let ordinal = block.ordinals().start + block.before(seq);
         let is_here = block.ordinals().contains(&ordinal) && block.seq(ordinal) == seq;
         Ok(is_here.then_some(ordinal))
@@ -239,11 +239,13 @@ impl<D: Disk> Segment<D> {
         ordinal >= self.info.count || self.cache().holds(ordinal)
     }
 
-    /// The first message of the only block that may hold this sequence; `None`: no block does.
+    /// The first message of the only block that may hold this sequence; `None`: no block does, which is known without reading one.
     #[must_use]
     pub fn block_start_of(&self, seq: Seq) -> Option<u64> {
-        let place = self.index.place_of_seq(seq).filter(|_| seq <= self.info.last)?;
-        Some(self.index.info(place).ordinals.start)
+        match self.stands(seq) {
+            Stands::In(place) => Some(self.index.info(place).ordinals.start),
+            Stands::Before(_) => None,
+        }
     }
 
     /// Gives back the memory of the blocks read last.
@@ -261,10 +263,15 @@ impl<D: Disk> Segment<D> {
         self.copies.bad_at()
     }
 
-    /// The only block that may hold this sequence; `None` when it is before all of them.
-    fn block_of(&self, seq: Seq) -> Result<Option<Arc<Block>>, StoreError> {
-        let Some(place) = self.index.place_of_seq(seq) else { return Ok(None) };
-        self.block(self.index.info(place).ordinals.start)
+    /// What is known of a sequence without reading a block.
+    fn stands(&self, seq: Seq) -> Stands {
+        if seq > self.info.last {
+            return Stands::Before(self.info.count);
+        }
+        let Some(place) = self.index.place_of_seq(seq) else { return Stands::Before(0) };
+        let ordinals = self.index.info(place).ordinals;
+        let is_behind = self.cache().last_of(ordinals.start).is_some_and(|last| last < seq);
+        if is_behind { Stands::Before(ordinals.end) } else { Stands::In(place) }
     }
 
     fn walk(
@@ -297,7 +304,7 @@ impl<D: Disk> Segment<D> {
 
     /// The sequences of a block are before those of the next one, and none is above the last one.
     fn in_order(&self, place: usize, block: Block) -> Option<Block> {
-        let last = block.seq(block.ordinals().end - 1);
+        let last = block.last();
         let is_last = place + 1 == self.index.len();
         let right = if is_last { last == self.info.last } else { last < self.index.info(place + 1).first };
         right.then_some(block)
@@ -306,6 +313,14 @@ impl<D: Disk> Segment<D> {
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().expect("no one panics while holding the blocks")
     }
+}
+
+/// Where a sequence is, or would be.
+enum Stands {
+    /// It is not here, and this is the ordinal of the first greater one.
+    Before(u64),
+    /// If it is here, it is in the block at this place.
+    In(usize),
 }
 
 fn info(header: &SegmentHeader, footer: &Footer, file_len: u64) -> SegmentInfo {

@@ -143,6 +143,26 @@ fn a_hundred_thousand_messages_are_read_in_order_with_one_read_for_each_block() 
 }
 
 #[test]
+fn between_two_blocks_the_first_is_not_read_again() {
+    let disk = MemoryDisk::new(1);
+    let segments = segments(&disk);
+    write(&segments, &numbered(3000, 100)).expect("a segment");
+    let segment = segments.get(1).expect("no damage").expect("it is there");
+    let starts: Vec<u64> = segment.blocks().map(|block| block.ordinals.start).collect();
+    for starts in starts.windows(3) {
+        for start in starts {
+            segment.block(*start).expect("no damage");
+        }
+        let before = disk.counts().reads;
+        let between = Seq(10 + 3 * starts[1] - 1);
+        assert_eq!(segment.block_start_of(between), None);
+        assert_eq!(segment.before(between).expect("no damage"), starts[1]);
+        assert_eq!(segment.find(between).expect("no damage"), None);
+        assert_eq!(disk.counts().reads, before);
+    }
+}
+
+#[test]
 fn reading_ahead_leaves_nothing_to_read() {
     let disk = MemoryDisk::new(1);
     let segments = segments(&disk);
