@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use overtake_engine::{
-    Browse, Content, DeleteOnly, Engine, Filter, LeaseRequest, LocalEngine, NewMessage, Pending, Select,
-    Target,
+    Browse, Content, DeleteOnly, Engine, Filter, LeaseRequest, LocalEngine, NewMessage, Options, Pending,
+    Select, SystemClock, Target,
 };
 use overtake_lane::{BrowseOrder, Given, Outcome, Scheme, Settings};
 
@@ -22,6 +22,8 @@ const LANES: u16 = 64;
 const BODIES: [(usize, usize); 2] = [(100, 3_000_000), (1_024, 1_000_000)];
 /// How many of each wait there when there is time.
 const MESSAGES_LONG: usize = 10_000_000;
+/// Of 100 bytes, as many as wait in memory alone.
+const IN_MEMORY: usize = 300_000;
 /// Messages that go through the other queue, and as many of them at once.
 const TRAFFIC: usize = 100_000;
 const TRAFFIC_AT_ONCE: usize = 100;
@@ -38,7 +40,28 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
         let rows = runtime.block_on(measure(plan, messages, body_len));
         rows.into_iter().map(move |row| Row { what: format!("{body_len} bytes: {}", row.what), ..row })
     };
-    BODIES.into_iter().flat_map(measure_one).collect()
+    BODIES.into_iter().flat_map(measure_one).chain(runtime.block_on(in_memory(plan))).collect()
+}
+
+/// Looks at messages that are all in memory, while nothing else happens.
+async fn in_memory(plan: Plan) -> Vec<Row> {
+    let dir = tempfile::tempdir().expect("a directory for the store");
+    let options = Options { memory_bytes: 1 << 30, ..Options::default() };
+    let engine = LocalEngine::open_with(dir.path(), options, Arc::new(SystemClock)).expect("a new store");
+    let deep = Settings { scheme: Scheme::Max((LANES - 1) as u8), ..Settings::default() };
+    engine.declare_queue(DEEP, deep).await.expect("a new queue");
+    fill(&engine, IN_MEMORY, 100).await;
+    let mut rows = Vec::new();
+    let looks = looks().into_iter().map(|(what, browse)| (format!("{what}, in memory"), browse));
+    for (what, browse) in looks.filter(|(what, _)| plan.wants(what)) {
+        let start = Instant::now();
+        engine.browse(DEEP, browse).await.map(drop).expect("it is answered");
+        let what = format!("100 bytes: messages looked at, alone, {what}");
+        rows.push(Row::new(what, "messages", IN_MEMORY, start.elapsed()));
+    }
+    assert_eq!(engine.health().memory.spilled, 0, "all of them are in memory");
+    engine.close();
+    rows
 }
 
 fn message(queue: &str, priority: usize, key: Option<String>, body_len: usize) -> NewMessage {

@@ -37,6 +37,8 @@ const LEASE_EVERY: Duration = Duration::from_micros(200);
 /// The virtual host into which is imported, and that is deleted.
 const VHOST: &str = "imported";
 const FANOUT: &str = "to-all";
+/// A queue with many bindings.
+const BOUND: &str = "bound";
 const DEEP: &str = "deep";
 const DEEP_MESSAGES: usize = 3_000_000;
 const BODY_LEN: usize = 100;
@@ -48,7 +50,7 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Ask = fn(Arc<LocalEngine>, usize) -> Work;
 
 /// What goes on beside publishes and leases, in this order.
-const ASKS: [(&str, Ask); 17] = [
+const ASKS: [(&str, Ask); 18] = [
     ("import: policies", |engine, _| Box::pin(import_policies(engine))),
     ("import: exchanges", |engine, _| Box::pin(import_exchanges(engine))),
     ("import: queues", |engine, queues| Box::pin(import_queues(engine, queues))),
@@ -64,6 +66,7 @@ const ASKS: [(&str, Ask); 17] = [
     ("policy: set for no queue", |engine, _| Box::pin(set_policy_for_none(engine))),
     ("policy: set for exchanges", |engine, _| Box::pin(set_policy_for_exchanges(engine))),
     ("delete: the exchange with a binding to each queue", |engine, _| Box::pin(delete_exchange(engine))),
+    ("delete: a queue with as many bindings", |engine, _| Box::pin(delete_bound(engine))),
     ("delete: the virtual host", |engine, _| Box::pin(delete_vhost(engine))),
     ("journal: its files given back", |engine, _| Box::pin(churn(engine))),
 ];
@@ -306,6 +309,10 @@ async fn import_what_is_missing(engine: &LocalEngine, queues: usize) {
         .expect("it is there, or new");
     let bound = (0..queues).map(|queue| inside.bind(binding(FANOUT, queue)));
     all_at_once(bound.map(|asked| async { asked.await.expect("it can be bound") })).await;
+    engine.declare_queue(BOUND, Settings::default()).await.map(drop).expect("it is there, or new");
+    let to = || Destination::Queue(BOUND.into());
+    let bound = (0..queues).map(|key| engine.bind(Binding::new("amq.topic", to(), &format!("a.{key}.#"))));
+    all_at_once(bound.map(|asked| async { asked.await.expect("it can be bound") })).await;
 }
 
 async fn metrics(engine: Arc<LocalEngine>) {
@@ -364,6 +371,10 @@ async fn set_policy_for_exchanges(engine: Arc<LocalEngine>) {
 
 async fn delete_exchange(engine: Arc<LocalEngine>) {
     engine.delete_exchange(FANOUT, false).await.expect("it is there");
+}
+
+async fn delete_bound(engine: Arc<LocalEngine>) {
+    engine.delete_queue(BOUND, DeleteOnly::default()).await.map(drop).expect("it is there");
 }
 
 async fn delete_vhost(engine: Arc<LocalEngine>) {
