@@ -85,7 +85,8 @@ impl<D: Disk> Pool<D> {
     /// [`StoreError::Full`] when there is no room, [`StoreError::TooManyFiles`]: nothing has changed, ask again later. Anything else
     /// poisons.
     pub fn prepare_some(&mut self) -> Result<Option<ReadyFile<D::File>>, StoreError> {
-        let committed = self.both.take_committed();
+        // What was committed before the file was begun says nothing of how fast it must be.
+        let committed = self.both.take_committed() * u64::from(self.making.is_some());
         self.prepare_step((2 * committed).clamp(SYNC_LEN, STEP_BYTES_MAX))
     }
 
