@@ -139,7 +139,7 @@ impl Found {
 
     fn stopped(&self) -> Failure {
         if self.in_queue == 0 {
-            return Failure::new(Exit::Error, "stopped before anything was looked at");
+            return Failure::new(Exit::Error, "stopped before the first page came");
         }
         let found = count(self.messages.len() as u64, "message");
         let come = format!("{} of {} looked at", number(self.looked_at), number(self.in_queue));
