@@ -295,7 +295,7 @@ fn a_look_reads_nothing_from_the_disk_itself_and_shows_all() {
     assert!(jobs > 4, "{jobs} jobs read blocks");
 }
 
-/// What matches is brought into memory from the blocks that were read to find it.
+/// Messages that match are brought into memory from the blocks that were read to find them.
 #[test]
 fn to_change_what_was_found_nothing_is_read_from_the_disk() {
     let disk = MemoryDisk::new(1);

@@ -35,7 +35,7 @@ const NOTED_MAX: usize = 512;
 const READ_MAX: usize = 2;
 
 /// What a turn needs from the disk. Its steps read nothing from there themselves: where one needs what is not in memory it ends, a job reads that, and the next step goes on.
-/// What does not stay in memory the next step reads.
+/// The next step reads a block itself that does not stay in memory.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     /// What its last steps found missing.

@@ -68,7 +68,7 @@ pub(super) enum News {
     Poisoned(Arc<str>),
 }
 
-/// What the disk thread hears, and whom it tells.
+/// The channels of the disk thread.
 pub(super) struct Ways<D: Disk> {
     pub(super) flushes: Receiver<Flush>,
     /// Files that stand ready.
@@ -85,7 +85,7 @@ pub(super) fn run<D: Disk>(mut log: Log<D::File>, ways: &Ways<D>, shared: &Share
     let mut oldest = log.oldest();
     while let Ok(flush) = ways.flushes.recv() {
         let Flush { batch, answers, events, jobs, published, prepare, drop_spares, look } = flush;
-        // The broker was told of each after it was sent.
+        // Each was sent before the broker was told of it, so a batch finds every file it needs.
         ways.made.try_iter().for_each(|file| log.add(file));
         let done = batch.as_ref().map_or(Ok(()), |batch| {
             let begun = Instant::now();

@@ -13,7 +13,7 @@ use super::disk_thread::News;
 use super::freeze::{Freeze, SHORT};
 use crate::core::Job;
 
-/// What the disk thread hands over once a batch is durable.
+/// Work for the files thread, handed over once a batch is durable.
 pub(super) struct Order {
     /// The oldest file that is needed.
     pub(super) oldest: u64,
@@ -23,7 +23,7 @@ pub(super) struct Order {
     pub(super) drop_spares: bool,
 }
 
-/// Whom the files thread tells.
+/// The channels of the files thread.
 pub(super) struct Ways<D: Disk> {
     /// Files that stand ready: told to the disk thread before the broker hears of them.
     pub(super) made: Sender<ReadyFile<D::File>>,
@@ -35,7 +35,7 @@ pub(super) struct Ways<D: Disk> {
 /// Tells the broker how much room the disk has, whichever thread looks.
 pub(super) struct Room<D> {
     disk: D,
-    /// Who looks first is heard first.
+    /// Held from the look to the news, so that news come in the order of the looks.
     broker: Mutex<Sender<Ask>>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn run<D: Disk>(mut pool: Pool<D>, orders: &Receiver<Order>, ways: &W
                 }
                 // Not when a file is released: the batch that states it may be the one after.
                 let retired = freeze.retire(&mut pool, oldest);
-                // One that is wanted at once is not made anew.
+                // A spare becomes the next file at once, so none is removed while one is wanted.
                 let is_spare = order.drop_spares && !is_preparing && pool.spares() > 0;
                 let gone = retired.and_then(|gone| Ok(gone + if is_spare { pool.drop_spares()? } else { 0 }));
                 if gone.as_ref().is_ok_and(|gone| *gone > 0) {
@@ -92,7 +92,7 @@ pub(super) fn run<D: Disk>(mut pool: Pool<D>, orders: &Receiver<Order>, ways: &W
                     // Told before what changed it, so that nothing is decided without.
                     ways.room.tell();
                     let news = file.news();
-                    // Where nobody writes any more nobody needs it.
+                    // A disk thread that is gone needs no file.
                     drop(ways.made.send(file));
                     tell(News::FileReady(news));
                 }
