@@ -325,3 +325,50 @@ fn to_change_what_was_found_nothing_is_read_from_the_disk() {
         assert!(matches!(answer, Ok(Answer::Count(count)) if count == expect), "{answer:?}");
     }
 }
+
+/// A block holds a few of them, and the lanes run out of theirs together.
+#[test]
+fn a_look_at_all_reads_each_block_once_and_waits_for_many_at_a_time() {
+    const LANES: u64 = 10;
+    let disk = MemoryDisk::new(1);
+    let mut engine = Engine::open_with(&disk, 8 * MEMORY, 1 << 20);
+    engine.ask(Request::Do(Command::declare("q".into(), Box::default()))).expect("declared");
+    for _ in 0..600 {
+        engine.publish_bodies(1 << 10, (0..50).map(|nth| nth % LANES as i64));
+    }
+    let blocks = blocks(&disk);
+    assert!(blocks > 10 * LANES, "{blocks}");
+    let first = Filter { headers: vec![("third".into(), "no".into())], ..Filter::default() };
+    for order in [BrowseOrder::Published, BrowseOrder::Newest, BrowseOrder::Dispatch] {
+        for filter in [Filter { key: Some("no".into()), ..Filter::default() }, first.clone()] {
+            let (browse, reads) =
+                (Browse { filter, order, limit: 1, ..Browse::default() }, disk.counts().reads);
+            engine.core.handle(NOW, Request::Browse { queue: "q".into(), browse }, ());
+            let mut waits = 0;
+            let answer = loop {
+                while engine.core.is_scanning() {
+                    engine.core.scan_on(NOW, 2_048);
+                }
+                if let Some(answer) = engine.answer() {
+                    break answer;
+                }
+                engine.keep_house();
+                waits += 1;
+            };
+            let Ok(Answer::Page(page)) = answer else { panic!("a page, not {answer:?}") };
+            assert_eq!((page.looked_at, page.messages.len()), (30_000, 0));
+            let reads = disk.counts().reads - reads;
+            let few = if order == BrowseOrder::Dispatch { blocks * 3 / 5 } else { blocks / 3 };
+            assert!(
+                waits < few && reads < blocks * 3 / 2,
+                "{order:?}: {reads} reads, {waits} waits, {blocks}"
+            );
+        }
+    }
+}
+
+/// How many blocks the segments of a disk have.
+fn blocks(disk: &MemoryDisk) -> u64 {
+    let segments = disk.names().into_iter().filter(|name| name.starts_with("segment-"));
+    segments.map(|name| disk.read(&name).map_or(0, |bytes| bytes.len() as u64 / (32 << 10))).sum()
+}

@@ -39,6 +39,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl ReadsAhead for Reader<'_> {
+    fn read_ahead(&self) {
+        let next = self.at + self.read.len() as u32;
+        let behind = self.backlog.block(self.run.id, next).end;
+        for next in [next, behind].into_iter().filter(|next| *next < self.end) {
+            self.backlog.expect(self.run.id, next);
+        }
+    }
+}
+
 impl Iterator for Reader<'_> {
     type Item = (u32, Message);
 
@@ -89,9 +99,14 @@ impl Iterator for BackReader<'_> {
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
             while self.read.is_empty() && self.end > self.run.next() {
-                let from = self.end.saturating_sub(self.chunk).max(self.run.next());
+                // What is read together is read once: no block before it is needed yet.
+                let block = self.backlog.block(self.run.id, self.end - 1);
+                let from = self.end.saturating_sub(self.chunk).max(self.run.next()).max(block.start);
                 self.chunk = (2 * self.chunk).min(CHUNK as u32);
                 self.read = self.run.read_between(self.backlog, from..self.end);
+                if self.backlog.awaits_disk() {
+                    return None;
+                }
                 self.end = from;
             }
             let (ordinal, message) = self.read.pop()?;
@@ -102,14 +117,32 @@ impl Iterator for BackReader<'_> {
     }
 }
 
+impl ReadsAhead for BackReader<'_> {
+    fn read_ahead(&self) {
+        let Some(next) = self.end.checked_sub(1) else { return };
+        let before = self.backlog.block(self.run.id, next).start.checked_sub(1);
+        for next in [Some(next), before].into_iter().flatten().filter(|next| *next >= self.run.next()) {
+            self.backlog.expect(self.run.id, next);
+        }
+    }
+}
+
+/// Reads the messages of a run that wait, in an order.
+pub(crate) trait ReadsAhead: Iterator<Item = (u32, Message)> {
+    /// Names what [comes next](Backlog::expect): the messages that are not read yet and are read together, and those behind them.
+    fn read_ahead(&self);
+}
+
 /// An order in which the messages of runs are merged.
 pub(crate) trait Order<'a> {
     /// The key by which messages are compared: the least comes first.
     type Key: Ord + Copy;
     /// The messages of a run that wait and are in the order, the first of them first.
-    type Messages: Iterator<Item = (u32, Message)>;
+    type Messages: ReadsAhead;
 
     fn key(seq: Seq) -> Self::Key;
+
+    fn backlog(&self) -> &dyn Backlog;
 
     /// No message of the run comes before.
     fn bound(&self, run: &Run) -> Self::Key;
@@ -129,6 +162,10 @@ impl<'a> Order<'a> for Upwards<'a> {
 
     fn key(seq: Seq) -> Seq {
         seq
+    }
+
+    fn backlog(&self) -> &dyn Backlog {
+        self.backlog
     }
 
     fn bound(&self, run: &Run) -> Seq {
@@ -155,6 +192,10 @@ impl<'a> Order<'a> for Downwards<'a> {
         Reverse(seq)
     }
 
+    fn backlog(&self) -> &dyn Backlog {
+        self.backlog
+    }
+
     fn bound(&self, run: &Run) -> Reverse<Seq> {
         Reverse(run.last.min(self.before))
     }
@@ -171,8 +212,21 @@ pub(crate) struct MergedRuns<'a, O: Order<'a>> {
     /// The runs of each lane that are not begun, by their bounds.
     lanes: Vec<Peekable<Box<dyn Iterator<Item = &'a Run> + 'a>>>,
     /// The runs that are begun, until they have no more.
-    begun: Vec<Option<(u16, Peekable<O::Messages>)>>,
+    begun: Vec<Option<Begun<O::Messages>>>,
     next: BinaryHeap<Reverse<(O::Key, Next)>>,
+    /// A run has no more before [something is read](Backlog::awaits_disk).
+    is_short: bool,
+}
+
+/// A run of which messages are read.
+struct Begun<M> {
+    lane: u16,
+    /// The next message of the run.
+    head: Option<Message>,
+    /// Those behind it.
+    rest: M,
+    /// A message of it was the next of all.
+    is_used: bool,
 }
 
 /// A source of the next message of all.
@@ -191,8 +245,13 @@ impl<'a, O: Order<'a>> MergedRuns<'a, O> {
         L: Iterator<Item = &'a Run> + 'a,
     {
         let boxed = |runs: L| (Box::new(runs) as Box<dyn Iterator<Item = &'a Run> + 'a>).peekable();
-        let mut merged =
-            Self { order, lanes: lanes.map(boxed).collect(), begun: Vec::new(), next: BinaryHeap::new() };
+        let mut merged = Self {
+            order,
+            lanes: lanes.map(boxed).collect(),
+            begun: Vec::new(),
+            next: BinaryHeap::new(),
+            is_short: false,
+        };
         (0..merged.lanes.len()).for_each(|lane| merged.expect_lane(lane));
         merged
     }
@@ -210,17 +269,30 @@ impl<'a, O: Order<'a>> MergedRuns<'a, O> {
                 Next::OfLane(lane) => {
                     let run = self.lanes[lane].next()?;
                     self.expect_lane(lane);
-                    self.begun.push(Some((run.lane, self.order.begin(run).peekable())));
+                    let begun =
+                        Begun { lane: run.lane, head: None, rest: self.order.begin(run), is_used: false };
+                    self.begun.push(Some(begun));
                     self.expect_begun(self.begun.len() - 1);
                 }
                 Next::Begun(at) => {
-                    let (lane, messages) = self.begun[at].as_mut()?;
-                    let found = messages.next().map(|(_, message)| (*lane, message));
+                    let begun = self.begun[at].as_mut()?;
+                    begun.is_used = true;
+                    let found = begun.head.take().map(|message| (begun.lane, message));
                     self.expect_begun(at);
+                    if self.is_short {
+                        // Nobody may use what was found.
+                        self.read_ahead();
+                        return None;
+                    }
                     return found;
                 }
             }
         }
+    }
+
+    /// Names what comes next in the runs that are in use: they were begun at one time, and mostly their blocks end at one time.
+    fn read_ahead(&self) {
+        self.begun.iter().flatten().filter(|begun| begun.is_used).for_each(|begun| begun.rest.read_ahead());
     }
 
     fn expect_lane(&mut self, lane: usize) {
@@ -230,8 +302,11 @@ impl<'a, O: Order<'a>> MergedRuns<'a, O> {
     }
 
     fn expect_begun(&mut self, at: usize) {
-        match self.begun[at].as_mut().and_then(|(_, messages)| messages.peek()) {
-            Some((_, message)) => self.next.push(Reverse((O::key(message.seq), Next::Begun(at)))),
+        let Some(begun) = &mut self.begun[at] else { return };
+        begun.head = begun.rest.next().map(|(_, message)| message);
+        match &begun.head {
+            Some(message) => self.next.push(Reverse((O::key(message.seq), Next::Begun(at)))),
+            None if self.order.backlog().awaits_disk() => self.is_short = true,
             None => self.begun[at] = None,
         }
     }

@@ -61,6 +61,17 @@ pub trait Backlog: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The ordinals that are read from the disk together with this one. Told without reading any.
+    fn block(&self, run: RunId, ordinal: u32) -> Range<u32> {
+        let _ = (run, ordinal);
+        0..u32::MAX
+    }
+
+    /// The step of a look that ends because of [`Backlog::awaits_disk`] does not need this message yet; the look will, if it goes on as it has so far.
+    fn expect(&self, run: RunId, ordinal: u32) {
+        let _ = (run, ordinal);
+    }
+
     /// How many messages of the run have a lesser sequence.
     fn rank(&self, run: RunId, seq: Seq) -> u32;
 

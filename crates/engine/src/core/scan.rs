@@ -27,7 +27,7 @@ use overtake_lane::{
 use super::bulk::Bulk;
 use super::{Answer, Core, Job, Out, Request};
 use crate::api::{ANSWER_BYTES_MAX, Browse, BrowsedMessage, Page, PageCursor};
-use crate::shelf::MissingBlock;
+use crate::shelf::{Missing, MissingBlock};
 
 /// Blocks of which it is noted that they were missing: of eight steps at least.
 const NOTED_MAX: usize = 512;
@@ -72,18 +72,18 @@ impl Needs {
     }
 
     /// Notes what was missing in a step. What was missing long ago may be missing again.
-    fn miss(&mut self, missing: Vec<MissingBlock>) {
+    fn miss(&mut self, Missing { needed, expected }: Missing) {
         let reads = |block: &MissingBlock| self.noted.iter().filter(|noted| *noted == block).count();
-        if missing.is_empty() {
+        if needed.is_empty() {
             self.next = Next::GoesOn;
-        } else if missing.iter().any(|block| reads(block) >= READ_MAX) {
+        } else if needed.iter().any(|block| reads(block) >= READ_MAX) {
             self.noted.clear();
             self.next = Next::ReadsItself;
         } else {
-            self.noted.extend(&missing);
+            self.noted.extend(&needed);
             let over = self.noted.len().saturating_sub(NOTED_MAX);
             self.noted.drain(..over);
-            self.next = Next::Misses(missing);
+            self.next = Next::Misses(needed.into_iter().chain(expected).collect());
         }
     }
 }

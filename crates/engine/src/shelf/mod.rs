@@ -32,6 +32,24 @@ pub struct MissingBlock {
     pub(crate) ordinal: Option<u32>,
 }
 
+/// What a look that reads nothing from the disk asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// It cannot go on without these.
+    pub(crate) needed: Vec<MissingBlock>,
+    /// It [expects](Backlog::expect) to need these later.
+    pub(crate) expected: Vec<MissingBlock>,
+}
+
+impl Missing {
+    fn is_full(&self) -> bool {
+        self.needed.len() + self.expected.len() >= MISSING_MAX
+    }
+}
+
+/// A look asks for so many blocks at once, at most: of more runs than one it needs the heads together.
+const MISSING_MAX: usize = 64;
+
 /// Where messages that wait in runs are read.
 pub(crate) trait Shelf: Backlog {
     /// What a message says; `None` when it is lost, or when [`Shelf::failure`] says that it cannot be read.
@@ -53,7 +71,7 @@ pub(crate) trait Shelf: Backlog {
     fn begin_look(&self);
 
     /// Reads from the disk again. Answers what was missing since [`Shelf::begin_look`].
-    fn end_look(&self) -> Vec<MissingBlock>;
+    fn end_look(&self) -> Missing;
 
     /// A number for the next run.
     fn take_number(&self) -> RunId;

@@ -9,7 +9,7 @@ use overtake_lane::{Backlog, Message, QueueId, RunId, Seq};
 use overtake_store::{Disk, IdIndex, Segment, Segments, Spilled, StoreError};
 
 use super::quarantine::{DamagedBlock, Quarantine};
-use super::{MissingBlock, Shelf};
+use super::{Missing, MissingBlock, Shelf};
 use crate::api::Content;
 use crate::place::Where;
 
@@ -23,14 +23,11 @@ pub(crate) struct ShelfOnDisk<D: Disk> {
     reading: Mutex<Reading>,
     /// Somebody looks who reads nothing from the disk.
     is_looking: AtomicBool,
-    /// `missing` is not empty.
+    /// The look needs what is missing.
     awaits_disk: AtomicBool,
     /// What the look found missing.
-    missing: Mutex<Vec<MissingBlock>>,
+    missing: Mutex<Missing>,
 }
-
-/// A look asks for so many blocks at once, at most: of more runs than one it needs the heads together.
-const MISSING_MAX: usize = 64;
 
 #[derive(Default)]
 struct Reading {
@@ -84,14 +81,15 @@ impl<D: Disk> ShelfOnDisk<D> {
         self.is_looking.load(Ordering::Relaxed)
     }
 
-    fn missing(&self) -> MutexGuard<'_, Vec<MissingBlock>> {
+    fn missing(&self) -> MutexGuard<'_, Missing> {
         self.missing.lock().expect("nobody panics while holding it")
     }
 
+    /// Notes that a look needs a block, or, without an ordinal, some block of a segment that is not open.
     fn miss(&self, run: RunId, ordinal: Option<u32>) {
         let (mut missing, block) = (self.missing(), MissingBlock { run, ordinal });
-        if missing.len() < MISSING_MAX && !missing.contains(&block) {
-            missing.push(block);
+        if !missing.is_full() && !missing.needed.contains(&block) {
+            missing.needed.push(block);
         }
         self.awaits_disk.store(true, Ordering::Relaxed);
     }
@@ -100,14 +98,15 @@ impl<D: Disk> ShelfOnDisk<D> {
     fn may_read(&self, run: RunId, segment: &Segment<D>, ordinal: u64) -> bool {
         let may = !self.is_looking() || segment.has_read(ordinal);
         if !may {
-            self.miss(run, Some(ordinal as u32));
+            let block = segment.ordinals_beside(ordinal).map_or(ordinal, |block| block.start);
+            self.miss(run, Some(block as u32));
         }
         may
     }
 
-    /// Whether the block that may hold this sequence may be read now. If not, it is missing.
-    fn may_look_for(&self, run: RunId, segment: &Segment<D>, seq: Seq) -> bool {
-        segment.block_start_of(seq).is_none_or(|start| self.may_read(run, segment, start))
+    /// The first message of the block that may hold this sequence, if that block may not be read now: then it is missing.
+    fn missing_for(&self, run: RunId, segment: &Segment<D>, seq: Seq) -> Option<u64> {
+        segment.block_start_of(seq).filter(|start| !self.may_read(run, segment, *start))
     }
 
     /// Puts the block that could not be read into quarantine, and answers the ordinals in it. `None`: that cannot help, and the
@@ -128,16 +127,22 @@ impl<D: Disk> ShelfOnDisk<D> {
                 to = to.min(block.ordinals.start);
             }
         }
+        if to <= from {
+            // Lost, which is known without a look at the disk.
+            return Vec::new();
+        }
         let Some(segment) = self.segment(run) else { return Vec::new() };
         if self.is_looking() {
             if !self.may_read(run, &segment, u64::from(from)) {
                 return Vec::new();
             }
-            to = to.min(self.block_end(&segment, from));
+            to = to.min(block_of(&segment, from).end);
         }
         while from < to {
             let read = segment.read(u64::from(from), (to - from) as usize);
-            let read = read.and_then(|read| self.note(&segment, u64::from(from)).map(|()| read));
+            // A look says itself what it expects.
+            let note = || if self.is_looking() { Ok(()) } else { self.note(&segment, u64::from(from)) };
+            let read = read.and_then(|read| note().map(|()| read));
             match read {
                 Ok(read) => return read,
                 Err(error) => match self.put_aside(&segment, u64::from(from), &error) {
@@ -147,12 +152,6 @@ impl<D: Disk> ShelfOnDisk<D> {
             }
         }
         Vec::new()
-    }
-
-    /// The message after the block with this one, which is in memory.
-    fn block_end(&self, segment: &Segment<D>, ordinal: u32) -> u32 {
-        let block = segment.block(u64::from(ordinal)).ok().flatten();
-        block.map_or(u32::MAX, |block| block.ordinals().end as u32)
     }
 
     /// Notes which block is being read.
@@ -171,6 +170,12 @@ impl<D: Disk> ShelfOnDisk<D> {
         // The first failure is the one to tell.
         let _ = self.failure.set(why.into());
     }
+}
+
+/// The ordinals of the block with this message.
+fn block_of<D: Disk>(segment: &Segment<D>, ordinal: u32) -> Range<u32> {
+    let block = segment.ordinals_beside(u64::from(ordinal));
+    block.map_or(0..u32::MAX, |block| block.start as u32..block.end as u32)
 }
 
 impl<D: Disk> fmt::Debug for ShelfOnDisk<D> {
@@ -197,6 +202,21 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
         self.awaits_disk.load(Ordering::Relaxed)
     }
 
+    fn block(&self, run: RunId, ordinal: u32) -> Range<u32> {
+        self.segment(run).map_or(0..u32::MAX, |segment| block_of(&segment, ordinal))
+    }
+
+    fn expect(&self, run: RunId, ordinal: u32) {
+        let Some(segment) = self.segments.get_open(run.0) else { return };
+        let Some(block) = segment.ordinals_beside(u64::from(ordinal)) else { return };
+        let (mut missing, expected) =
+            (self.missing(), MissingBlock { run, ordinal: Some(block.start as u32) });
+        let is_told = missing.needed.contains(&expected);
+        if !missing.is_full() && !is_told && segment.may_read_ahead(block.start) {
+            missing.expected.push(expected);
+        }
+    }
+
     fn find_id(&self, queue: QueueId, id: &str) -> Vec<(RunId, u32)> {
         if self.failure.get().is_some() {
             return Vec::new();
@@ -210,8 +230,9 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
 
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
         let Some(segment) = self.segment(run) else { return 0 };
-        if !self.may_look_for(run, &segment, seq) {
-            return 0;
+        if let Some(start) = self.missing_for(run, &segment, seq) {
+            // Whoever reads on from there needs this block, too.
+            return start as u32;
         }
         match segment.before(seq) {
             Ok(before) => before as u32,
@@ -222,7 +243,7 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
 
     fn find(&self, run: RunId, seq: Seq) -> Option<u32> {
         let segment = self.segment(run)?;
-        if !self.may_look_for(run, &segment, seq) {
+        if self.missing_for(run, &segment, seq).is_some() {
             return None;
         }
         let found = segment.find(seq).unwrap_or_else(|error| {
@@ -277,7 +298,7 @@ impl<D: Disk> Shelf for ShelfOnDisk<D> {
         self.is_looking.store(true, Ordering::Relaxed);
     }
 
-    fn end_look(&self) -> Vec<MissingBlock> {
+    fn end_look(&self) -> Missing {
         self.is_looking.store(false, Ordering::Relaxed);
         self.awaits_disk.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.missing())

@@ -1,6 +1,7 @@
 //! Segments that are no files: what was spilled, by run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use overtake_lane::{Backlog, Message, Place, QueueId, RunId, Seq};
@@ -18,7 +19,13 @@ pub(crate) struct Shelf(
 struct Near {
     read: BTreeSet<(RunId, u32)>,
     missing: BTreeSet<(RunId, u32)>,
+    /// What it expects to ask for later.
+    expected: BTreeSet<(RunId, u32)>,
 }
+
+/// A step needs no more blocks of a run before it ends: one to find where it goes on, the one before that, and one with the content of a
+/// message that was fetched.
+const NEEDS_OF_RUN: usize = 3;
 
 /// Messages that are read together.
 const BLOCK: u32 = 3;
@@ -44,13 +51,19 @@ impl Shelf {
 
     /// Does one step of a look, which reads only what earlier steps of it asked for.
     pub(crate) fn step_of_look<R>(&self, read: &mut BTreeSet<(RunId, u32)>, step: impl FnOnce() -> R) -> R {
-        let near = Near { read: std::mem::take(read), missing: BTreeSet::new() };
+        let near = Near { read: std::mem::take(read), ..Near::default() };
         *self.2.lock().expect("sound") = Some(near);
         let result = step();
         let near = self.2.lock().expect("sound").take().expect("it looks");
-        if !near.missing.is_empty() {
+        if near.missing.is_empty() {
+            assert!(near.expected.is_empty(), "it goes on without them");
+        } else {
+            for (run, _) in &near.missing {
+                let of_run = near.missing.iter().filter(|(other, _)| other == run);
+                assert!(of_run.count() <= NEEDS_OF_RUN, "{:?}", near.missing);
+            }
             // What was read before stays only until a step gets by without more.
-            *read = near.read.into_iter().chain(near.missing).collect();
+            *read = near.read.into_iter().chain(near.missing).chain(near.expected).collect();
         }
         result
     }
@@ -94,8 +107,20 @@ impl Backlog for Shelf {
         self.2.lock().expect("sound").as_ref().is_some_and(|near| !near.missing.is_empty())
     }
 
+    fn block(&self, _: RunId, ordinal: u32) -> Range<u32> {
+        let start = ordinal / BLOCK * BLOCK;
+        start..start + BLOCK
+    }
+
+    fn expect(&self, run: RunId, ordinal: u32) {
+        let mut near = self.2.lock().expect("sound");
+        let near = near.as_mut().expect("only a look expects something");
+        assert!(!near.missing.is_empty(), "it ends because something is missing");
+        near.expected.insert((run, ordinal / BLOCK));
+    }
+
     fn read(&self, run: RunId, from: u32, max: usize) -> Vec<Message> {
-        if !self.is_near(run, from) {
+        if self.lost(run, from) > 0 || !self.is_near(run, from) {
             return Vec::new();
         }
         let is_looking = self.2.lock().expect("sound").is_some();
@@ -127,7 +152,7 @@ impl Backlog for Shelf {
         let runs = self.0.lock().expect("sound");
         let rank =
             runs.get(&run).map_or(0, |run| run.partition_point(|(message, _)| message.seq < seq) as u32);
-        if self.is_near(run, rank) { rank } else { 0 }
+        if self.is_near(run, rank) { rank } else { self.block(run, rank).start }
     }
 
     fn find(&self, run: RunId, seq: Seq) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! The blocks of a segment that were read last.
 //!
-//! Two: the one being read, and the next one, read ahead. So reading in order reads each block once, whoever reads ahead. Of the one before
+//! Three: the one being read, the next one, read ahead, and the one before, since whoever looks at the last message of a block has the first of the
+//! next block by then. So reading in order, either way, reads each block once, whoever reads ahead. Large blocks are only two. Of the block before
 //! them the last sequence is kept: whoever goes on between two blocks need not read the first one again to know that.
 
 use std::ops::Range;
@@ -11,12 +12,16 @@ use overtake_lane::Seq;
 use super::block::Block;
 
 /// A longer block is not kept: a large message is read when it is asked for.
-const KEPT_LEN_MAX: usize = 1 << 20;
+pub(super) const KEPT_LEN_MAX: usize = 1 << 20;
+/// So many blocks are kept, fewer where they have more than [`KEPT_LEN_MAX`] bytes together,
+const KEPT_MAX: usize = 3;
+/// but as many as this.
+const KEPT_MIN: usize = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The one used last, and the one before it.
-    slots: [Option<Arc<Block>>; 2],
+    /// The one used last is the first.
+    blocks: Vec<Arc<Block>>,
     /// The messages of the block that was here before them, and the last sequence in it.
     left: Option<(Range<u64>, Seq)>,
 }
@@ -24,27 +29,31 @@ pub(super) struct Cache {
 impl Cache {
     /// The block with this message, if it is here.
     pub(super) fn get(&mut self, ordinal: u64) -> Option<Arc<Block>> {
-        let has = |slot: &Option<Arc<Block>>| {
-            slot.as_ref().is_some_and(|block| block.ordinals().contains(&ordinal))
-        };
-        if has(&self.slots[1]) {
-            self.slots.swap(0, 1);
-        }
-        self.slots[0].clone().filter(|block| block.ordinals().contains(&ordinal))
+        let at = self.blocks.iter().position(|block| block.ordinals().contains(&ordinal))?;
+        self.blocks[..=at].rotate_right(1);
+        self.blocks.first().cloned()
     }
 
     /// Whether the block with this message is here. Not a use of it.
     pub(super) fn holds(&self, ordinal: u64) -> bool {
-        self.slots.iter().flatten().any(|block| block.ordinals().contains(&ordinal))
+        self.blocks.iter().any(|block| block.ordinals().contains(&ordinal))
     }
 
-    /// Keeps a block in place of the one not used for longer.
+    /// Keeps a block in place of the one not used for longest.
     pub(super) fn keep(&mut self, block: &Arc<Block>) {
-        if block.len() <= KEPT_LEN_MAX && !self.holds(block.ordinals().start) {
-            self.slots.swap(0, 1);
-            let left = self.slots[0].replace(block.clone());
-            self.left = left.map(|block| (block.ordinals(), block.last())).or(self.left.take());
+        if block.len() > KEPT_LEN_MAX || self.holds(block.ordinals().start) {
+            return;
         }
+        let has_room = |blocks: &Self| {
+            let is_short = blocks.len() + block.len() <= KEPT_LEN_MAX;
+            blocks.blocks.len() < if is_short { KEPT_MAX } else { KEPT_MIN }
+        };
+        while !has_room(self)
+            && let Some(left) = self.blocks.pop()
+        {
+            self.left = Some((left.ordinals(), left.last()));
+        }
+        self.blocks.insert(0, Arc::clone(block));
     }
 
     /// The last sequence of the block with this message, if it was here last.
@@ -54,10 +63,10 @@ impl Cache {
 
     /// Bytes of the blocks that are here.
     pub(super) fn len(&self) -> usize {
-        self.slots.iter().flatten().map(|block| block.len()).sum()
+        self.blocks.iter().map(|block| block.len()).sum()
     }
 
     pub(super) fn clear(&mut self) {
-        self.slots = [None, None];
+        self.blocks.clear();
     }
 }

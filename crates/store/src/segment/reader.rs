@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use overtake_lane::Seq;
 
 use super::block::{Block, Spilled};
-use super::cache::Cache;
+use super::cache::{Cache, KEPT_LEN_MAX};
 use super::footer::{FOOTER_LEN, Footer};
 use super::header::SegmentHeader;
 use super::ids::{IdTable, page_count};
@@ -29,8 +29,8 @@ pub(crate) fn store_of<D: Disk>(disk: &D, number: u64) -> Option<u64> {
     header.ok().map(|(header, _)| header.store_id)
 }
 
-/// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most two blocks, each of a
-/// MiB at most; a longer block, of one large message, is read whenever it is asked for.
+/// An open segment. Its memory is its index, 32 bytes for each block and 8 for every 341 ids, and at most three blocks, or two
+/// where three have more than a MiB together; a block of more than a MiB, of one large message, is read whenever it is asked for.
 ///
 /// Messages are named by their *ordinal*, their place in the segment from 0. Several threads may read at once; none waits
 /// for another's disk.
@@ -237,6 +237,22 @@ impl<D: Disk> Segment<D> {
     #[must_use]
     pub fn has_read(&self, ordinal: u64) -> bool {
         ordinal >= self.info.count || self.cache().holds(ordinal)
+    }
+
+    /// The ordinals of the block with this message, whether it is in memory or not; `None` behind the last one.
+    #[must_use]
+    pub fn ordinals_beside(&self, ordinal: u64) -> Option<Range<u64>> {
+        self.index.place_of(ordinal).map(|place| self.index.info(place).ordinals)
+    }
+
+    /// Whether it is of use to read the block with this message before anybody asks for it: it is not in memory, and would stay there.
+    #[must_use]
+    pub fn may_read_ahead(&self, ordinal: u64) -> bool {
+        let info = self.index.place_of(ordinal).map(|place| self.index.info(place));
+        info.is_some_and(|info| {
+            let len = info.file_range.end - info.file_range.start;
+            len <= KEPT_LEN_MAX as u64 && !self.cache().holds(ordinal)
+        })
     }
 
     /// The first message of the only block that may hold this sequence; `None`: no block does, which is known without reading one.

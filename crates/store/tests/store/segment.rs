@@ -149,7 +149,7 @@ fn between_two_blocks_the_first_is_not_read_again() {
     write(&segments, &numbered(3000, 100)).expect("a segment");
     let segment = segments.get(1).expect("no damage").expect("it is there");
     let starts: Vec<u64> = segment.blocks().map(|block| block.ordinals.start).collect();
-    for starts in starts.windows(3) {
+    for starts in starts.windows(4) {
         for start in starts {
             segment.block(*start).expect("no damage");
         }
@@ -183,6 +183,26 @@ fn reading_ahead_leaves_nothing_to_read() {
     let before = disk.counts().reads;
     segment.block(0).expect("no damage");
     assert_eq!(disk.counts().reads, before + 1);
+}
+
+/// How many of four blocks with messages of this length stay when the first three are read, then the first again, and then the last.
+fn kept(content_len: usize) -> Vec<u64> {
+    let disk = MemoryDisk::new(1);
+    let segments = segments(&disk);
+    let pairs: Vec<_> = (1..=4).map(|seq| pair(seq, &vec![7; content_len])).collect();
+    write(&segments, &pairs).expect("a segment");
+    let segment = segments.get(1).expect("no damage").expect("it is there");
+    for ordinal in [0, 1, 2, 0, 3] {
+        segment.block(ordinal).expect("no damage");
+    }
+    (0..4).filter(|ordinal| segment.has_read(*ordinal)).collect()
+}
+
+#[test]
+fn of_small_blocks_the_three_used_last_stay_and_of_large_ones_two() {
+    assert_eq!(kept(40 << 10), [0, 2, 3]);
+    assert_eq!(kept(400 << 10), [0, 3]);
+    assert!(kept(2 << 20).is_empty());
 }
 
 #[test]
