@@ -210,6 +210,11 @@ impl LocalEngine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
+        Self::open_in(dir.as_ref(), options, clock)
+    }
+
+    /// Not generic, so that all of an engine on a real disk is compiled, and optimised, with this crate and not with each that opens one.
+    fn open_in(dir: &Path, options: Options, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         Self::open_on(RealDisk::create(dir)?, options, clock)
     }
 

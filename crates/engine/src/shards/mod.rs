@@ -163,7 +163,11 @@ impl ShardedEngine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NoShards> {
-        let dir = dir.as_ref();
+        Self::open_in(dir.as_ref(), count, options, clock)
+    }
+
+    /// Not generic, as `LocalEngine::open_in` is not.
+    fn open_in(dir: &Path, count: usize, options: Options, clock: Arc<dyn Clock>) -> Result<Self, NoShards> {
         if count == 0 || count > SHARDS_MAX {
             return Err(NoShards::Count);
         }
