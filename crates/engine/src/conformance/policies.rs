@@ -205,7 +205,7 @@ pub async fn priorities_come_into_a_queue_and_go_while_messages_wait<F: Fixture>
     assert_eq!(story.lease(2).await, "dead out");
     story.reject("dead").await;
     set(&story, "urgent", policy("^q$", |d| d.max_priority = Some(9))).await;
-    assert_eq!(story.left().await, "b d a c · leased out · delayed late · dead dead");
+    assert_eq!(moved(&story).await, "b d a c · leased out · delayed late · dead dead");
     story.release("out").await;
     story.advance(1_000).await;
     story.replay("*dead", None).await.expect("replayed");
@@ -213,6 +213,7 @@ pub async fn priorities_come_into_a_queue_and_go_while_messages_wait<F: Fixture>
     story.publish("e:8").await;
     assert_eq!(story.left().await, "b out e d late dead a c");
     remove(&story, "urgent").await;
+    story.until_moved().await;
     assert_eq!(story.drain().await, "dead out a b c late d e");
 }
 
@@ -222,12 +223,13 @@ pub async fn the_greatest_priority_goes_up_and_down<F: Fixture>(fixture: F) {
     story.publish("a:9 b:3 c:1").await;
     set(&story, "few", policy("^q$", |d| d.max_priority = Some(2))).await;
     story.publish("d:9").await;
-    assert_eq!(story.left().await, "a b d c");
+    assert_eq!(moved(&story).await, "a b d c");
     set(&story, "few", policy("^q$", |d| d.max_priority = Some(200))).await;
     story.publish("e:100").await;
-    assert_eq!(story.left().await, "e a b d c");
+    assert_eq!(moved(&story).await, "e a b d c");
     remove(&story, "few").await;
     story.publish("f:100").await;
+    story.until_moved().await;
     assert_eq!(story.drain().await, "e a f b d c");
 }
 
