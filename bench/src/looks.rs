@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use overtake_engine::{
-    Browse, Content, DeleteOnly, Engine, Filter, LeaseRequest, LocalEngine, NewMessage, Options, Pending,
-    Select, SystemClock, Target,
+    Browse, Content, DeleteOnly, Engine, Filter, JobState, LeaseRequest, LocalEngine, NewMessage, Options,
+    Pending, Select, Started, SystemClock, Target,
 };
 use overtake_lane::{BrowseOrder, Given, Outcome, Scheme, Settings};
 
@@ -237,7 +237,8 @@ async fn go_through(engine: &LocalEngine) -> (Duration, Duration) {
     (published, start.elapsed())
 }
 
-/// How much goes through another queue while somebody always looks at the deep one, beside how much does while nobody looks.
+/// How much goes through another queue while somebody always looks at the deep one, and while all in it get another priority, beside how much does
+/// while nobody looks.
 async fn traffic(engine: &Arc<LocalEngine>) -> Vec<Row> {
     let quiet = go_through(engine).await;
     let (what, browse) = looks().swap_remove(0);
@@ -252,14 +253,25 @@ async fn traffic(engine: &Arc<LocalEngine>) -> Vec<Row> {
     let busy = go_through(engine).await;
     is_over.store(true, Ordering::Relaxed);
     look.await.expect("no panic");
-    let rows = [("published to", quiet.0, busy.0), ("leased and acknowledged of", quiet.1, busy.1)];
-    let rows = rows.into_iter().flat_map(|(done, quiet, busy)| {
-        let ratio = quiet.as_secs_f64() / busy.as_secs_f64();
-        [
-            Row::new(format!("{done} another queue, nobody looks"), "messages", TRAFFIC, quiet).reference(),
-            Row::new(format!("{done} another queue, a look {what} goes on"), "messages", TRAFFIC, busy)
-                .beside(ratio),
-        ]
+    let change = overtake_engine::Change::Reprioritise(Given::Number(3));
+    let started = engine.start_change(DEEP, Select::Matching(Filter::default()), change).await;
+    let Ok(Started::Job(job)) = started else { panic!("a job, not {started:?}") };
+    let changing = go_through(engine).await;
+    let ended = engine.cancel_job(job.id).await.expect("it is answered").expect("it is known");
+    assert_eq!(ended.state, JobState::Cancelled, "it went on until then");
+    let rows = [
+        ("published to", quiet.0, busy.0, changing.0),
+        ("leased and acknowledged of", quiet.1, busy.1, changing.1),
+    ];
+    let rows = rows.into_iter().flat_map(|(done, quiet, busy, changing)| {
+        let row = |what: &str, took: Duration| {
+            let row = Row::new(format!("{done} another queue, {what}"), "messages", TRAFFIC, took);
+            row.beside(quiet.as_secs_f64() / took.as_secs_f64())
+        };
+        let looking = format!("a look {what} goes on");
+        let reference =
+            Row::new(format!("{done} another queue, nobody looks"), "messages", TRAFFIC, quiet).reference();
+        [reference, row(&looking, busy), row("all in the deep queue get another priority", changing)]
     });
     rows.collect()
 }

@@ -70,8 +70,9 @@ async fn publish(
 
 /// A page of messages, left where they are.
 ///
-/// A request looks at no more than `looks` messages, whether they match or not. Its page then ends with a `next_cursor`, though it may have few messages
-/// or none; `looked_at` of `in_queue` messages tell how far it came. Follow `next_cursor` until it is missing.
+/// A request looks at about `looks` messages, whether they match or not; in dispatch order it also shows what it has found by then of those that
+/// are leased, delayed or dead, up to `limit`. Its page then ends with a `next_cursor`, though it may have few messages or none; `looked_at` of
+/// `in_queue` messages tell how far it came. Follow `next_cursor` until it is missing.
 ///
 /// A page also ends early, with a `next_cursor`, where it has 16 MiB of content (bodies and headers, before they are encoded), but
 /// not before its first message. Bodies that are not asked for do not count.
