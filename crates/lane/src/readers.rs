@@ -99,7 +99,7 @@ impl Iterator for BackReader<'_> {
     fn next(&mut self) -> Option<(u32, Message)> {
         loop {
             while self.read.is_empty() && self.end > self.run.next() {
-                // What is read together is read once: no block before it is needed yet.
+                // Blocks before this one are not needed yet.
                 let block = self.backlog.block(self.run.id, self.end - 1);
                 let from = self.end.saturating_sub(self.chunk).max(self.run.next()).max(block.start);
                 self.chunk = (2 * self.chunk).min(CHUNK as u32);
@@ -223,7 +223,7 @@ struct Begun<M> {
     lane: u16,
     /// The next message of the run.
     head: Option<Message>,
-    /// Those behind it.
+    /// The messages behind the head.
     rest: M,
     /// A message of it was the next of all.
     is_used: bool,
@@ -280,7 +280,7 @@ impl<'a, O: Order<'a>> MergedRuns<'a, O> {
                     let found = begun.head.take().map(|message| (begun.lane, message));
                     self.expect_begun(at);
                     if self.is_short {
-                        // Nobody may use what was found.
+                        // The step ends before the message that was found.
                         self.read_ahead();
                         return None;
                     }

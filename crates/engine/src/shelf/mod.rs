@@ -32,12 +32,12 @@ pub struct MissingBlock {
     pub(crate) ordinal: Option<u32>,
 }
 
-/// What a look that reads nothing from the disk asked for.
+/// Blocks that a look found missing, while the shelf read nothing from the disk for it.
 #[derive(Debug, Default)]
 pub(crate) struct Missing {
-    /// It cannot go on without these.
+    /// The look cannot go on without these.
     pub(crate) needed: Vec<MissingBlock>,
-    /// It [expects](Backlog::expect) to need these later.
+    /// The look [expects](Backlog::expect) to need these later.
     pub(crate) expected: Vec<MissingBlock>,
 }
 

@@ -231,7 +231,7 @@ impl<D: Disk> Backlog for ShelfOnDisk<D> {
     fn rank(&self, run: RunId, seq: Seq) -> u32 {
         let Some(segment) = self.segment(run) else { return 0 };
         if let Some(start) = self.missing_for(run, &segment, seq) {
-            // Whoever reads on from there needs this block, too.
+            // A reader that goes on from there needs this block, too.
             return start as u32;
         }
         match segment.before(seq) {

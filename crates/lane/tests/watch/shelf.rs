@@ -19,7 +19,7 @@ pub(crate) struct Shelf(
 struct Near {
     read: BTreeSet<(RunId, u32)>,
     missing: BTreeSet<(RunId, u32)>,
-    /// What it expects to ask for later.
+    /// Blocks that the look expects to ask for later.
     expected: BTreeSet<(RunId, u32)>,
 }
 
