@@ -15,8 +15,10 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -244,6 +246,24 @@ async fn cancelled(token: Option<&CancellationToken>) {
     }
 }
 
+/// What comes of it without waiting.
+fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+/// What is asked for next.
+fn batch(requests: &[Ask]) -> &[Ask] {
+    &requests[..requests.len().min(BATCH_MAX)]
+}
+
+fn take_batch(requests: &mut Vec<Ask>) -> Vec<Ask> {
+    let rest = requests.split_off(batch(requests).len());
+    std::mem::replace(requests, rest)
+}
+
 impl Wire {
     fn new(
         socket: Socket,
@@ -394,6 +414,10 @@ impl Wire {
     /// Waits for something to do. What it is asked for is heard once.
     async fn next(&mut self, [draining, stop]: [Option<&CancellationToken>; 2]) -> Happened {
         let (unwritten, holds_back) = (self.unwritten(), self.socket.holds_back());
+        // What is asked may have to wait for room until answers are heard.
+        let is_held_back = self.is_held_back();
+        let may_hear = unwritten < UNWRITTEN_MAX || is_held_back;
+        let may_write = (unwritten > 0 || holds_back) && !self.is_deaf && !is_held_back;
         let connection = self.conversation.connection();
         let deadline = connection.next_deadline().or(self.gone_at);
         let wants_bytes = !self.is_deaf
@@ -418,16 +442,15 @@ impl Wire {
             Ok(()) = self.full.changed() => Happened::Full,
             question = self.seen.question() => Happened::Asked(question),
             () = self.door.changed() => Happened::Rights,
-            room = self.asks.room_for(&self.requests[..self.requests.len().min(BATCH_MAX)]), if !self.requests.is_empty() => {
-                let rest = self.requests.split_off(self.requests.len().min(BATCH_MAX));
-                room.ask(std::mem::replace(&mut self.requests, rest));
+            room = self.asks.room_for(batch(&self.requests)), if !self.requests.is_empty() => {
+                room.ask(take_batch(&mut self.requests));
                 Happened::Room
             }
             () = if_any(freed) => Happened::Memory,
             () = if_any(self.crowded_until.map(tokio::time::sleep_until)) => Happened::Memory,
-            events = self.events.next(), if unwritten < UNWRITTEN_MAX => Happened::Heard(events),
-            ready = self.socket.writable(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Writable(ready),
-            () = self.output.stalled(), if (unwritten > 0 || holds_back) && !self.is_deaf => Happened::Stalled,
+            events = self.events.next(), if may_hear => Happened::Heard(events),
+            ready = self.socket.writable(), if may_write => Happened::Writable(ready),
+            () = self.output.stalled(), if may_write => Happened::Stalled,
             ready = self.socket.readable(), if wants_bytes => Happened::Readable(ready),
             () = tokio::time::sleep(until.unwrap_or_default()), if until.is_some() => Happened::Time,
         }
@@ -441,9 +464,24 @@ impl Wire {
         Ok(())
     }
 
-    /// Writes what the socket takes. The last words come after what was asked before them is on its way.
+    /// Asks for as much as there is room for at once.
+    fn hand_over(&mut self) {
+        while !self.requests.is_empty() {
+            let Some(room) = at_once(self.asks.room_for(batch(&self.requests))) else { return };
+            room.ask(take_batch(&mut self.requests));
+        }
+    }
+
+    /// Whether the output waits for requests: the last words, of the connection or of a channel, come after what was asked before them is on
+    /// its way.
+    fn is_held_back(&mut self) -> bool {
+        !self.requests.is_empty() && self.conversation.connection().has_last_words()
+    }
+
+    /// Writes what the socket takes. What was asked before goes first if it can.
     fn write(&mut self) -> io::Result<()> {
-        if self.is_deaf || (self.conversation.connection().is_over() && !self.requests.is_empty()) {
+        self.hand_over();
+        if self.is_deaf || self.is_held_back() {
             return Ok(());
         }
         let Self { output, socket, conversation, seen, .. } = self;

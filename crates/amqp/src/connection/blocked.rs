@@ -102,10 +102,8 @@ impl Connection {
         self.gather_settlements();
         let numbers: Vec<u16> = self.channels.keys().copied().collect();
         for number in numbers {
-            for consumer in self.feeds_of(number) {
-                self.feeds.remove(&consumer);
-                self.asks.push(Ask::Leave { consumer });
-            }
+            let consumers = self.take_feeds(number);
+            self.asks.extend(consumers.into_iter().map(|consumer| Ask::Leave { consumer }));
             let receipts = self.channel(number).take_all();
             self.channel(number).consumers.clear();
             self.put_back(receipts, FAILED);

@@ -59,6 +59,7 @@ pub(super) enum Wants {
         /// What is out again if it is refused.
         taken: Vec<Held>,
     },
+    ChannelClosed,
 }
 
 impl Connection {
@@ -84,10 +85,7 @@ impl Connection {
             Method::ChannelOpen(_) => {
                 return Err(Violation::of(ReplyCode::ChannelError, "second 'channel.open' seen"));
             }
-            Method::ChannelClose(_) => {
-                self.leave_channel(number, FAILED);
-                self.say(number, channel::CloseOk {});
-            }
+            Method::ChannelClose(_) => self.close_channel(number),
             _ => return self.do_on_channel(number, method),
         }
         Ok(())
@@ -109,6 +107,34 @@ impl Connection {
             _ => return Err(Violation::of(ReplyCode::ChannelError, "expected 'channel.open'")),
         }
         Ok(())
+    }
+
+    /// The client closes a channel. It is answered once its consumers have left: a message that was on its way to one of them then is put back
+    /// before the answer.
+    fn close_channel(&mut self, number: u16) {
+        self.gather_settlements();
+        let mut consumers = self.take_feeds(number);
+        let unacked = self.channel(number).take_all();
+        self.channel(number).consumers.clear();
+        match consumers.pop() {
+            Some(last) => {
+                self.asks.extend(consumers.into_iter().map(|consumer| Ask::Leave { consumer }));
+                let operation = Operation::Cancel { consumer: last };
+                self.ask(number, channel::Close::ID, false, Wants::ChannelClosed, operation);
+                self.put_back(unacked, FAILED);
+            }
+            None => {
+                self.put_back(unacked, FAILED);
+                self.channel_closed(number);
+            }
+        }
+    }
+
+    /// A channel that the client closes is over.
+    pub(super) fn channel_closed(&mut self, number: u16) {
+        self.channels.remove(&number);
+        self.say(number, channel::CloseOk {});
+        self.has_parted = true;
     }
 
     fn do_on_channel(&mut self, number: u16, method: &Method<'_>) -> Result<(), Violation> {

@@ -166,6 +166,8 @@ pub struct Connection {
     unanswered_bytes: u64,
     /// It is not read, since there is no memory for what it sends.
     is_paused: bool,
+    /// A channel has ended, and the client may not have been told yet.
+    has_parted: bool,
     out: Vec<u8>,
     asks: Vec<Ask>,
 }
@@ -198,6 +200,7 @@ impl Connection {
             next_token: 0,
             is_publisher: false,
             is_draining: false,
+            has_parted: false,
             blocked: None,
             deferred: Deferred::default(),
             unanswered_bytes: 0,
@@ -360,11 +363,8 @@ impl Connection {
     fn leave_channel(&mut self, number: u16, outcome: Outcome) {
         self.gather_settlements();
         let Some(mut channel) = self.channels.remove(&number) else { return };
-        let consumers: Vec<ConsumerId> = self.feeds_of(number);
-        for consumer in consumers {
-            self.feeds.remove(&consumer);
-            self.asks.push(Ask::Leave { consumer });
-        }
+        let consumers = self.take_feeds(number);
+        self.asks.extend(consumers.into_iter().map(|consumer| Ask::Leave { consumer }));
         self.put_back(channel.take_all(), outcome);
     }
 
@@ -554,6 +554,13 @@ impl Connection {
 
     // ---- what goes out ----
 
+    /// Whether something in the output ends the connection or a channel of it: before that is written, what was asked must be on its way to
+    /// the broker, so that a client that has heard of the end finds put back what it did not settle.
+    #[must_use]
+    pub fn has_last_words(&self) -> bool {
+        self.is_over() || self.has_parted
+    }
+
     /// What is to be asked of the broker, in order.
     pub fn take_asks(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.asks)
@@ -568,6 +575,7 @@ impl Connection {
     /// All that was put out is on its way.
     pub fn written(&mut self, now: Time) {
         self.pulse.say(now);
+        self.has_parted = false;
         for number in self.written_on.drain(..) {
             if let Some(channel) = self.channels.get_mut(&number) {
                 channel.active_at = now;

@@ -52,6 +52,9 @@ impl Connection {
             return self.drop_late(&expect, result);
         }
         self.channel(number).waits = None;
+        if expect.wants == Wants::ChannelClosed {
+            return self.channel_closed(number);
+        }
         let outcome = result.map_err(|refused| refusal::violation(refused, &expect.subject, &self.vhost));
         if let Err(violation) = outcome.and_then(|answer| self.tell(&expect, answer)) {
             self.undo(number, &expect.wants);
@@ -333,6 +336,15 @@ impl Connection {
         let feeds = self.feeds.iter().filter(|(_, feed)| feed.channel == number);
         let mut consumers: Vec<ConsumerId> = feeds.map(|(consumer, _)| *consumer).collect();
         consumers.sort_unstable();
+        consumers
+    }
+
+    /// As [`Self::feeds_of`]; whatever still comes for one of them is put back.
+    pub(super) fn take_feeds(&mut self, number: u16) -> Vec<ConsumerId> {
+        let consumers = self.feeds_of(number);
+        for consumer in &consumers {
+            self.feeds.remove(consumer);
+        }
         consumers
     }
 

@@ -1,6 +1,6 @@
 //! The broker refuses publishes: who is nacked, what waits, and that acknowledgements are taken.
 
-use overtake_amqp::connection::{Ask, ConnectionState};
+use overtake_amqp::connection::{Answer, Ask, ConnectionState, Operation};
 use overtake_amqp::method::{basic, channel, confirm, connection};
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 
@@ -76,10 +76,13 @@ fn the_end_of_a_channel_or_a_connection_loses_no_publish_that_waits() {
     let mut peer = blocked_consumer();
     peer.publish(1, "q", true, b"one");
     peer.say(1, channel::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
-    assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"]);
-    let [Ask::Leave { consumer: ConsumerId(1) }, Ask::Settle { .. }] = &peer.asks()[..] else {
+    let asks = peer.asks();
+    let [Ask::Do { token, operation, .. }, Ask::Settle { .. }] = &asks[..] else {
         panic!("the consumer leaves, and its message is returned")
     };
+    assert_eq!(*operation, Operation::Cancel { consumer: ConsumerId(1) });
+    peer.connection.answer(*token, Ok(Answer::Done));
+    assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"]);
     peer.say(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
     assert_eq!(peer.hears(), [""; 0], "the close waits");
     peer.connection.block(None);

@@ -1,7 +1,7 @@
 //! Messages out: consumers, windows, settling, get, recover.
 
 use overtake_amqp::connection::{Answer, Ask, Operation, Options, Refused};
-use overtake_amqp::method::{basic, channel};
+use overtake_amqp::method::{basic, channel, connection};
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::Properties;
 
@@ -13,12 +13,18 @@ fn settle(seqs: &[u64], outcome: Outcome) -> Ask {
     Ask::Settle { receipts: seqs.iter().copied().map(receipt).collect(), outcome }
 }
 
-/// Consumer 9 of tag `c`, with messages 1 to 4 out.
-fn consuming() -> Peer {
+/// Consumer 9 of tag `c`.
+fn idle() -> Peer {
     let mut peer = Peer::open();
     peer.consume(1, "c", false);
     peer.consuming(9);
     assert_eq!(peer.hears(), ["1 BasicConsumeOk(ConsumeOk { consumer_tag: \"c\" })"]);
+    peer
+}
+
+/// The same, with messages 1 to 4 out.
+fn consuming() -> Peer {
+    let mut peer = idle();
     for seq in 1..=4 {
         peer.deliver(9, seq);
     }
@@ -178,15 +184,50 @@ fn one_message_may_be_fetched() {
 }
 
 #[test]
-fn what_a_closed_channel_held_goes_back() {
+fn what_a_closed_channel_held_goes_back_before_its_end_is_told() {
     let mut peer = consuming();
+    peer.consume(1, "other", false);
+    peer.consuming(10);
     peer.hears();
     peer.say(1, channel::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    let asks = peer.asks();
+    let [leave, Ask::Do { token, channel: 1, operation }, settled] = &asks[..] else { panic!("{asks:?}") };
+    assert_eq!(*leave, Ask::Leave { consumer: ConsumerId(9) });
+    assert_eq!(*operation, Operation::Cancel { consumer: ConsumerId(10) });
+    assert_eq!(*settled, settle(&[1, 2, 3, 4], BACK));
+    assert!(!peer.connection.has_last_words());
+    // The broker had sent these before it heard.
+    peer.deliver(9, 5);
+    peer.deliver(10, 6);
+    assert_eq!(peer.asks(), [settle(&[5], Outcome::Release), settle(&[6], Outcome::Release)]);
+    assert_eq!(peer.hears(), [""; 0], "one of its consumers may still be sent messages");
+    peer.connection.answer(*token, Ok(Answer::Done));
+    assert!(peer.connection.has_last_words(), "what is asked goes before them");
     assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"]);
-    let leave = Ask::Leave { consumer: ConsumerId(9) };
-    assert_eq!(peer.asks(), [leave, settle(&[1, 2, 3, 4], BACK)]);
+    peer.connection.written(peer.now);
+    assert!(!peer.connection.has_last_words());
     peer.say(1, channel::Open { out_of_band: text("") });
     assert!(peer.hears()[0].starts_with("1 ChannelOpenOk"), "the number is free again");
+    peer.say(1, channel::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"], "nothing of it is anywhere else");
+}
+
+#[test]
+fn a_channel_is_closed_also_when_the_broker_knows_nothing_of_its_consumer_or_the_connection_ends() {
+    let close = channel::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 };
+    let mut peer = idle();
+    peer.say(1, close);
+    peer.connection.ended(ConsumerId(9));
+    let token = peer.token();
+    peer.connection.answer(token, Err(Refused::Declined(Refusal::NoSuchConsumer)));
+    assert_eq!(peer.hears(), ["1 ChannelCloseOk(CloseOk)"]);
+
+    let mut peer = idle();
+    peer.say(1, close);
+    let token = peer.token();
+    peer.say(0, connection::Close { reply_code: 200, reply_text: text("bye"), class_id: 0, method_id: 0 });
+    peer.connection.answer(token, Ok(Answer::Done));
+    assert_eq!(peer.hears(), ["0 ConnectionCloseOk(CloseOk)"], "nothing comes after the last word");
 }
 
 #[test]
