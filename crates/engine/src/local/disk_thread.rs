@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::files_thread::{Order, Room};
 use super::freeze::Freeze;
+use super::inbox::Inbox;
 use super::{Ask, Caller, Shared};
 use crate::api::Failure;
 use crate::core::{Answer, Done, Job};
@@ -75,13 +76,13 @@ pub(super) struct Ways<D: Disk> {
     pub(super) made: Receiver<ReadyFile<D::File>>,
     pub(super) orders: Sender<Order>,
     pub(super) jobs: Sender<Job>,
-    pub(super) news: Sender<Ask>,
+    pub(super) news: Arc<Inbox>,
     pub(super) room: Arc<Room<D>>,
 }
 
 /// Runs until the broker thread is gone.
 pub(super) fn run<D: Disk>(mut log: Log<D::File>, ways: &Ways<D>, shared: &Shared, freeze: &Freeze) {
-    let tell = |what: News| drop(ways.news.send(Ask::News(what)));
+    let tell = |what: News| ways.news.tell(Ask::News(what));
     let mut oldest = log.oldest();
     while let Ok(flush) = ways.flushes.recv() {
         let Flush { batch, answers, events, jobs, published, prepare, drop_spares, look } = flush;

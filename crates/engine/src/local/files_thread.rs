@@ -11,6 +11,7 @@ use overtake_store::{Disk, Pool, ReadyFile, StoreError};
 use super::Ask;
 use super::disk_thread::News;
 use super::freeze::{Freeze, SHORT};
+use super::inbox::Inbox;
 use crate::core::Job;
 
 /// Work for the files thread, handed over once a batch is durable.
@@ -28,7 +29,7 @@ pub(super) struct Ways<D: Disk> {
     /// Files that stand ready: told to the disk thread before the broker hears of them.
     pub(super) made: Sender<ReadyFile<D::File>>,
     pub(super) jobs: Sender<Job>,
-    pub(super) news: Sender<Ask>,
+    pub(super) news: Arc<Inbox>,
     pub(super) room: Arc<Room<D>>,
 }
 
@@ -36,11 +37,11 @@ pub(super) struct Ways<D: Disk> {
 pub(super) struct Room<D> {
     disk: D,
     /// Held from the look to the news, so that news come in the order of the looks.
-    broker: Mutex<Sender<Ask>>,
+    broker: Mutex<Arc<Inbox>>,
 }
 
 impl<D: Disk> Room<D> {
-    pub(super) fn new(disk: D, broker: Sender<Ask>) -> Self {
+    pub(super) fn new(disk: D, broker: Arc<Inbox>) -> Self {
         Self { disk, broker: Mutex::new(broker) }
     }
 
@@ -51,13 +52,13 @@ impl<D: Disk> Room<D> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => News::DirectoryGone,
             space => News::Space(space.ok().flatten()),
         };
-        drop(broker.send(Ask::News(news)));
+        broker.tell(Ask::News(news));
     }
 }
 
 /// Runs until the disk thread is gone.
 pub(super) fn run<D: Disk>(mut pool: Pool<D>, orders: &Receiver<Order>, ways: &Ways<D>, freeze: &Freeze) {
-    let tell = |what: News| drop(ways.news.send(Ask::News(what)));
+    let tell = |what: News| ways.news.tell(Ask::News(what));
     let poisoned = |error: &StoreError| tell(News::Poisoned(Arc::from(error.to_string().as_str())));
     // The broker comes before a snapshot of it.
     let give_way = || {

@@ -20,7 +20,7 @@ pub(super) fn open(door: &Door, by: Asker) -> Session {
     let number = door.next_session();
     let session = Who { number, by: by.session.unwrap_or(number), vhost: by.vhost };
     let (to, events) = mpsc::unbounded_channel();
-    door.tell(Ask::Begin { session: number, events: to });
+    door.ask_at_once(Ask::Begin { session: number, events: to });
     Session::new(Arc::new(Wire { door: door.clone(), session }), events)
 }
 
@@ -38,11 +38,11 @@ impl Line for Wire {
     }
 
     fn ask(&self, asks: Vec<session::Ask>, places: Taken) {
-        self.door.tell(Ask::Batch { session: self.session, asks: asks.into_iter(), places });
+        self.door.ask_at_once(Ask::Batch { session: self.session, asks: asks.into_iter(), places });
     }
 
     fn taken(&self, bytes: u64) {
-        self.door.tell(Ask::Taken { session: self.session, bytes });
+        self.door.ask_at_once(Ask::Taken { session: self.session, bytes });
     }
 
     fn end(&self, unheard: Vec<Receipt>) {

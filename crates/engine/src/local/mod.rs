@@ -10,15 +10,18 @@
 //!                                          files thread ◀─────────┘
 //! ```
 //!
-//! The broker thread takes whatever has gathered, applies it, and hands on one batch; while the disk syncs it, the next one
-//! gathers. So a slow disk makes batches bigger and does not hold up deliveries. A panic in either thread ends the process:
-//! what the broker holds would no longer be what the journal says.
+//! The broker takes whatever has gathered, applies it, and hands on one batch; while the disk syncs it, the next one
+//! gathers. So a slow disk makes batches bigger and does not hold up deliveries. It has a thread of its own, but a small request that comes
+//! while nobody runs it is done on the thread that asks (`inbox`): no thread wakes up for it, and its answer is there at once unless it waits for
+//! the disk. A panic in any of these threads, or while a request is done, ends the process: what the broker holds would no longer be what the
+//! journal says.
 
-mod broker_thread;
+mod broker_loop;
 mod calls;
 mod disk_thread;
 mod files_thread;
 mod freeze;
+mod inbox;
 mod line;
 mod pace;
 mod sessions;
@@ -37,7 +40,9 @@ use overtake_lane::{Asker, Command, ConsumerId, FeedId, Receipt, SessionId, Vhos
 use overtake_store::{Disk, RealDisk};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::broker_loop::BrokerLoop;
 use self::freeze::Freeze;
+use self::inbox::{Gone, Inbox};
 use crate::api::{Failure, Health, MemoryHealth};
 use crate::clock::{Clock, SystemClock};
 use crate::core::{Answer, Core, OpenError, Opened, Recovered, Request};
@@ -51,6 +56,9 @@ use crate::work::DiskWork;
 /// from [`Engine::in_vhost`](crate::Engine::in_vhost), either of them asked elsewhere.
 ///
 /// Dropping the first stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
+///
+/// A small request that comes while nobody else asks is done on the thread that polls its future, which takes some µs, and with messages of many
+/// KiB some tens of µs.
 ///
 /// ```no_run
 /// use overtake_engine::{Engine, LocalEngine};
@@ -93,7 +101,7 @@ impl Drop for Connected {
 /// The way to the broker thread.
 #[derive(Clone)]
 pub(crate) struct Door {
-    inbox: Sender<Ask>,
+    inbox: Arc<Inbox>,
     places: Places,
     shared: Arc<Shared>,
     down: watch::Receiver<Option<Arc<str>>>,
@@ -233,13 +241,16 @@ impl LocalEngine {
         let Opened { mut core, committer, spiller, recovered } =
             Core::open(disk.clone(), &options, clock.now())?;
         core.disk_space(committer.space().ok().flatten());
-        let (inbox, asks) = bounded_elsewhere();
+        let (to_broker, asks) = bounded_elsewhere();
         let (flushes, to_disk) = bounded_elsewhere();
         let (jobs, to_spill) = bounded_elsewhere();
         let (set_down, down) = watch::channel(None);
         let shared = Arc::new(Shared::default());
-        let news = inbox.clone();
         let freeze = Arc::new(Freeze::new(committer.moment()));
+        let hands = broker_loop::Hands { flushes, jobs: jobs.clone(), freeze: Arc::clone(&freeze) };
+        let broker = BrokerLoop::new(core, asks, hands, Arc::clone(&clock), Arc::clone(&shared), set_down);
+        let inbox = Arc::new(Inbox::new(to_broker, broker));
+        let news = Arc::clone(&inbox);
         let room = Arc::new(files_thread::Room::new(disk.clone(), news.clone()));
         let snapshots = Arc::new(snapshots::Snapshots::new(disk, Arc::clone(&freeze)));
         let (log, pool) = committer.split();
@@ -258,19 +269,16 @@ impl LocalEngine {
         let disk = named("overtake-disk", move || {
             disk_thread::run(log, &ways, &disk_shared, &disk_freeze);
         });
-        let news = inbox.clone();
+        let news = Arc::clone(&inbox);
         let spill_freeze = Arc::clone(&freeze);
         let spill_shared = Arc::clone(&shared);
         let spill = named("overtake-spill", move || {
             spill_thread::run(spiller, &to_spill, &news, &spill_shared, &spill_freeze);
         });
-        let wake = inbox.clone();
-        clock.on_jump(Box::new(move || drop(wake.send(Ask::Look))));
-        let broker_shared = Arc::clone(&shared);
-        let broker = named("overtake-broker", move || {
-            let hands = broker_thread::Hands { flushes, jobs, freeze };
-            broker_thread::BrokerThread::new(core, hands, clock, broker_shared, set_down).run(&asks);
-        });
+        let wake = Arc::clone(&inbox);
+        clock.on_jump(Box::new(move || wake.tell(Ask::Look)));
+        let run = Arc::clone(&inbox);
+        let broker = named("overtake-broker", move || run.run());
         let door = Door { inbox, places: Places::new(options.inbox, options.inbox_bytes), shared, down };
         let ends = Ends::Broker(Mutex::new(vec![broker, disk, files, spill]));
         Ok(Self { door, recovered, snapshots, vhost: VhostId::DEFAULT, ends })
@@ -370,7 +378,7 @@ impl Door {
     async fn send(&self, request: Request, caller: Caller) -> Result<(), Failure> {
         let places = self.places.take(1, request.published_bytes()).await;
         let ask = Ask::Request { request, ticket: Ticket::Caller(caller), _places: Some(places) };
-        self.inbox.send(ask).map_err(|_| self.unavailable())
+        self.inbox.ask(ask).map_err(|Gone| self.unavailable())
     }
 
     /// Puts a request that nobody waits for into the inbox at once.
@@ -378,9 +386,15 @@ impl Door {
         self.tell(Ask::Request { request, ticket: Ticket::Nobody, _places: None });
     }
 
-    fn tell(&self, ask: Ask) {
+    /// Puts it into the inbox. What can be done at once is done when this returns.
+    fn ask_at_once(&self, ask: Ask) {
         // Where nobody listens any more there is nothing left to do.
-        let _ = self.inbox.send(ask);
+        let _ = self.inbox.ask(ask);
+    }
+
+    /// Puts it into the inbox, for another thread to do.
+    fn tell(&self, ask: Ask) {
+        self.inbox.tell(ask);
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, Failure> {
@@ -421,16 +435,19 @@ fn bounded_elsewhere<M>() -> (Sender<M>, Receiver<M>) {
     channel()
 }
 
-/// Starts a thread whose panic ends the process.
-fn named(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    struct EndsTheProcess;
-    impl Drop for EndsTheProcess {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                std::process::abort();
-            }
+/// Dropped in a panic it ends the process.
+struct EndsTheProcess;
+
+impl Drop for EndsTheProcess {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
         }
     }
+}
+
+/// Starts a thread whose panic ends the process.
+fn named(name: &str, run: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {

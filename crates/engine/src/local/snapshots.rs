@@ -1,12 +1,12 @@
 //! Snapshots of the engine on the embedded store.
 
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use overtake_store::{Disk, DiskFile, Moment, SnapshotFiles, StoreError};
 
 use super::Ask;
 use super::freeze::Freeze;
+use super::inbox::Inbox;
 use crate::snapshot::{NoSnapshot, Snapshot};
 
 type List = Arc<dyn Fn(Moment) -> Result<SnapshotFiles, StoreError> + Send + Sync>;
@@ -28,9 +28,9 @@ impl Snapshots {
     }
 
     /// Begins one. The broker hears when it is over.
-    pub(super) fn take(&self, broker: &Sender<Ask>) -> Result<Snapshot, NoSnapshot> {
+    pub(super) fn take(&self, broker: &Arc<Inbox>) -> Result<Snapshot, NoSnapshot> {
         let (number, moment) = self.freeze.begin().ok_or(NoSnapshot::Running)?;
-        let frozen = Frozen { number, freeze: Arc::clone(&self.freeze), broker: broker.clone() };
+        let frozen = Frozen { number, freeze: Arc::clone(&self.freeze), broker: Arc::clone(broker) };
         let files = (self.list)(moment).map_err(|error| NoSnapshot::Unreadable(error.to_string().into()))?;
         let open = Arc::clone(&self.open);
         let check = move || frozen.freeze.check(frozen.number);
@@ -42,13 +42,13 @@ impl Snapshots {
 struct Frozen {
     number: u64,
     freeze: Arc<Freeze>,
-    broker: Sender<Ask>,
+    broker: Arc<Inbox>,
 }
 
 impl Drop for Frozen {
     fn drop(&mut self) {
         self.freeze.end(self.number);
         // Where nobody listens any more nothing is given back before the next opening.
-        let _ = self.broker.send(Ask::Thawed);
+        self.broker.tell(Ask::Thawed);
     }
 }

@@ -1,12 +1,13 @@
 //! The thread that writes and removes segments.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use overtake_store::{Disk, StoreError};
 
 use super::disk_thread::News;
 use super::freeze::Freeze;
+use super::inbox::Inbox;
 use super::{Ask, Shared};
 use crate::core::{Job, Spiller};
 
@@ -14,12 +15,12 @@ use crate::core::{Job, Spiller};
 pub(super) fn run<D: Disk>(
     mut spiller: Spiller<D>,
     jobs: &Receiver<Job>,
-    news: &Sender<Ask>,
+    news: &Inbox,
     shared: &Shared,
     freeze: &Freeze,
 ) {
     // A broker that is gone need not know.
-    let tell = |what: News| drop(news.send(Ask::News(what)));
+    let tell = |what: News| news.tell(Ask::News(what));
     let poisoned = |error: &StoreError| News::Poisoned(Arc::from(error.to_string().as_str()));
     let mut is_merging = true;
     loop {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use overtake_engine::LeaseRequest;
+use overtake_engine::{Engine, LeaseRequest};
 use overtake_lane::{Outcome, Settings};
+use overtake_store::MemoryDisk;
 use tokio::task::JoinSet;
 
-use crate::support::{Directory, Running, message};
+use crate::support::{Directory, Running, clock, message, open_disk};
 use overtake_engine::conformance::Fixture;
 
 const TASKS: u64 = 64;
@@ -47,4 +48,36 @@ async fn sixty_four_tasks_never_hold_more_than_the_cap() {
     assert!(done.load(Ordering::SeqCst) >= MESSAGES);
     let lanes = engine.queue("q").await.expect("seen").lanes;
     assert!(lanes.iter().all(|lane| lane.ready + lane.leased == 0), "nothing is left");
+}
+
+/// Each of them runs the broker whenever nobody else does, and no request may be left lying when two come at once.
+#[test]
+fn threads_that_ask_at_once_are_all_answered() {
+    const THREADS: u64 = 4;
+    let engine = open_disk(&MemoryDisk::new(3), &clock()).expect("opened");
+    alone(engine.declare_queue("q", Settings::default())).expect("declared");
+    let work = async |thread: u64| {
+        for n in 0..MESSAGES / THREADS {
+            if n % 16 == 0 {
+                let published = engine.publish(vec![message(&format!("{thread}-{n}"), n % 10)]);
+                published.await.expect("published");
+            }
+            let leased = engine.lease(LeaseRequest::new("q".into(), 1)).await.expect("leased");
+            let receipts = leased.iter().map(|message| message.receipt).collect();
+            engine.settle(receipts, Outcome::Ack).await.expect("settled");
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let work = &work;
+            scope.spawn(move || alone(work(thread)));
+        }
+    });
+    let lanes = alone(engine.queue("q")).expect("seen").lanes;
+    assert!(lanes.iter().all(|lane| lane.leased == 0), "each was acknowledged by whoever leased it");
+}
+
+/// Done by this thread, which sleeps whenever it waits.
+fn alone<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
 }

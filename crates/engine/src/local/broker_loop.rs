@@ -1,9 +1,9 @@
-//! The thread that decides: one loop, one broker.
+//! The loop that decides: one broker, run by one thread at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use overtake_lane::{Asker, Command, Outcome, Receipt, Time};
@@ -48,8 +48,19 @@ pub(super) struct Hands {
     pub(super) freeze: Arc<Freeze>,
 }
 
-pub(super) struct BrokerThread {
+/// When there is something to do for it again.
+pub(super) enum Next {
+    /// At once.
+    Now,
+    /// When something is put in, or after so long.
+    At(Option<Duration>),
+    /// Never: it has done all that was asked before it was closed, and [`BrokerLoop::say_goodbye`] is what is left.
+    Over,
+}
+
+pub(super) struct BrokerLoop {
     core: Core<Ticket>,
+    asks: Receiver<Ask>,
     hands: Hands,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
@@ -73,9 +84,10 @@ pub(super) struct BrokerThread {
     closing: bool,
 }
 
-impl BrokerThread {
+impl BrokerLoop {
     pub(super) fn new(
         core: Core<Ticket>,
+        asks: Receiver<Ask>,
         hands: Hands,
         clock: Arc<dyn Clock>,
         shared: Arc<Shared>,
@@ -84,6 +96,7 @@ impl BrokerThread {
         Self {
             looked: clock.now(),
             core,
+            asks,
             hands,
             clock,
             shared,
@@ -101,39 +114,44 @@ impl BrokerThread {
         }
     }
 
-    /// Runs until it is closed and everything asked before is durable.
-    pub(super) fn run(mut self, asks: &Receiver<Ask>) {
-        loop {
-            self.turn();
-            let is_behind = self.core.is_behind() || self.core.has_more_to_put_back();
-            let is_done = self.nobody_waits() && (self.core.is_stuck() || !is_behind);
-            if self.closing && self.in_flight == 0 && is_done {
-                return self.say_goodbye();
-            }
-            let Some(ask) = self.wait(asks) else { continue };
-            let mut taken = ask.len();
+    /// One round: takes what was asked, up to a bound, and does what there is to do.
+    pub(super) fn round(&mut self) -> Next {
+        let mut taken = 0;
+        while taken <= TURN_MAX
+            && let Ok(ask) = self.asks.try_recv()
+        {
+            taken += ask.len();
             self.take(ask);
-            while taken <= TURN_MAX
-                && let Ok(ask) = asks.try_recv()
-            {
-                taken += ask.len();
-                self.take(ask);
-            }
         }
+        self.turn();
+        if taken > TURN_MAX {
+            return Next::Now;
+        }
+        let is_behind = self.core.is_behind() || self.core.has_more_to_put_back();
+        let is_done = self.nobody_waits() && (self.core.is_stuck() || !is_behind);
+        if self.closing && self.in_flight == 0 && is_done {
+            return Next::Over;
+        }
+        self.next()
     }
 
-    /// The next ask; `None` when it is time for something else.
-    fn wait(&self, asks: &Receiver<Ask>) -> Option<Ask> {
+    /// The same on the thread of whoever asked. Scans are left to the broker thread: a step of one may take longer than what was asked.
+    pub(super) fn round_of_guest(&mut self) -> Next {
+        if self.core.is_scanning() { Next::Now } else { self.round() }
+    }
+
+    /// When there is something to do again.
+    fn next(&self) -> Next {
         if !self.is_down() {
             if !self.parked.is_empty() && !self.is_starved() {
-                return None;
+                return Next::Now;
             }
             let has_more = self.core.has_more_to_put_back()
                 || self.core.has_more_to_restate()
                 || (self.core.has_more_to_clean() && self.core.unsynced_bytes() < LATE_BYTES_MAX)
                 || self.core.has_more_to_plan();
             if has_more || self.core.is_clearing() {
-                return asks.try_recv().ok();
+                return Next::Now;
             }
         }
         let rest = self.may_scan().then(|| self.rest(Instant::now()).unwrap_or_default());
@@ -142,13 +160,8 @@ impl BrokerThread {
         let wake = self.deadline().into_iter().chain(self.retry).chain(look).min();
         let until = wake.filter(|_| !self.is_down()).and_then(|when| self.clock.until(when));
         match until.into_iter().chain(rest).min() {
-            None => Some(asks.recv().unwrap_or(Ask::Close)),
-            Some(Duration::ZERO) => asks.try_recv().ok(),
-            Some(timeout) => match asks.recv_timeout(timeout) {
-                Ok(ask) => Some(ask),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => Some(Ask::Close),
-            },
+            Some(Duration::ZERO) => Next::Now,
+            wake => Next::At(wake),
         }
     }
 
@@ -603,7 +616,7 @@ impl BrokerThread {
     }
 
     /// The last batch proves the one before it; then nobody is left waiting.
-    fn say_goodbye(mut self) {
+    pub(super) fn say_goodbye(mut self) {
         if !self.is_down() {
             let batch = self.core.take_proof();
             let _ = self.hands.flushes.send(Flush { batch, ..Flush::default() });
