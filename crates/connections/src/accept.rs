@@ -106,7 +106,8 @@ pub(crate) async fn accept<P: Protocol>(
             }
         };
         prepare(&stream);
-        let connection = protocol.serve(stream, peer, kind, stop.clone());
+        // Boxed, since each future that holds another by value may take its size twice: an idle connection would take three times as much.
+        let connection = Box::pin(protocol.serve(stream, peer, kind, stop.clone()));
         open.spawn(async move {
             if let Some(Err(error)) = evicted.run_until_cancelled(connection).await {
                 tracing::debug!(%peer, "connection ended: {error}");

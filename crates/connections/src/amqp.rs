@@ -139,7 +139,8 @@ impl Protocol for Amqp {
             let certificate = socket.certificate().and_then(common_name);
             let options = Options { name: Some(seen.name()), ..options.with_certificate(certificate) };
             let session = engine.session();
-            Wire::new(socket, said, session, around, options, door, seen).run(draining, stop).await
+            let mut wire = Wire::new(socket, said, session, around, options, door, seen);
+            wire.run(&draining, &stop).await
         }
     }
 }
@@ -296,7 +297,7 @@ impl Wire {
     }
 
     /// Serves it to its end. What the client asked for before it went is done.
-    async fn run(mut self, draining: CancellationToken, stop: CancellationToken) -> Result<(), Ended> {
+    async fn run(&mut self, draining: &CancellationToken, stop: &CancellationToken) -> Result<(), Ended> {
         let mut is_stopping = false;
         self.look_at_room();
         loop {
@@ -314,11 +315,11 @@ impl Wire {
             self.write()?;
             if self.is_over() {
                 if !self.is_deaf {
-                    self.part(&stop).await?;
+                    self.part(stop).await?;
                 }
                 return Ok(());
             }
-            let asked = [(!self.is_draining).then_some(&draining), (!is_stopping).then_some(&stop)];
+            let asked = [(!self.is_draining).then_some(draining), (!is_stopping).then_some(stop)];
             match self.next(asked).await {
                 Happened::Room => {}
                 Happened::Heard(Some(events)) => self.conversation.hear(events, || self.asks.next_consumer()),

@@ -57,8 +57,7 @@ use crate::work::DiskWork;
 ///
 /// Dropping the first stops it, once all that was asked before is done; [`LocalEngine::close`] does the same and waits.
 ///
-/// A small request that comes while nobody else asks is done on the thread that polls its future, which takes some µs, and with messages of many
-/// KiB some tens of µs.
+/// A small request that comes while nobody else asks is done on the thread that polls its future.
 ///
 /// ```no_run
 /// use overtake_engine::{Engine, LocalEngine};
