@@ -20,6 +20,8 @@ mod own;
 mod pending;
 mod rights;
 
+use std::sync::Arc;
+
 use overtake_amqp::connection::{Publish, Refused};
 use overtake_engine::NewMessage;
 
@@ -32,9 +34,10 @@ pub use rights::{Everything, Rights};
 /// # Errors
 /// A property or a header that cannot be.
 pub fn message_of(publish: Publish, user: &str) -> Result<NewMessage, Refused> {
+    let here = rights::Here::new(Arc::new(Everything(user.to_owned())));
     message::message(
         publish,
-        &message::Publisher { user, may_impersonate: false, replies: None },
+        &message::Publisher { here: &here, replies: None },
         &mut message::Ways::default(),
     )
 }

@@ -9,6 +9,8 @@ use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::{Given, Origin, PRODUCER_NAME_LEN_MAX, Route};
 use overtake_properties::{Fields, PropertiesRef, Short, Table, TableRef, Value};
 
+use crate::rights::Here;
+
 /// The queue of this name is the answer to whoever asks for replies on this channel.
 pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 /// A header that makes the publish idempotent while a message of that id is pending. A message id does not: clients send it again.
@@ -46,10 +48,8 @@ fn wrong(text: impl Into<String>) -> Refused {
 
 /// Who publishes.
 pub(crate) struct Publisher<'a> {
-    /// The name it logged in with.
-    pub(crate) user: &'a str,
-    /// Whether the publisher may name another user as `user_id`.
-    pub(crate) may_impersonate: bool,
+    /// Who it is, and what it may do.
+    pub(crate) here: &'a Here,
     /// The queue of its channel's replies, if it has one.
     pub(crate) replies: Option<&'a str>,
 }
@@ -115,8 +115,10 @@ pub(crate) fn message(
 
 fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), Refused> {
     match said.user_id() {
-        Some(id) if id.as_bytes() != publisher.user.as_bytes() && !publisher.may_impersonate => {
-            let (id, user) = (String::from_utf8_lossy(id.as_bytes()), publisher.user);
+        Some(id)
+            if id.as_bytes() != publisher.here.user().as_bytes() && !publisher.here.may_impersonate() =>
+        {
+            let (id, user) = (String::from_utf8_lossy(id.as_bytes()), publisher.here.user());
             Err(wrong(format!("user_id property set to '{id}' but authenticated user was '{user}'")))
         }
         _ => Ok(()),

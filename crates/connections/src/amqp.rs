@@ -389,7 +389,12 @@ impl Wire {
         if self.is_draining {
             self.conversation.connection().drain();
         }
-        self.requests.extend(self.conversation.take_requests(|| self.asks.next_consumer()));
+        let mut requests = self.conversation.take_requests(|| self.asks.next_consumer());
+        if self.requests.is_empty() {
+            self.requests = requests;
+        } else {
+            self.requests.append(&mut requests);
+        }
         self.look_at_memory();
         self.door.count(self.conversation.connection());
     }

@@ -273,12 +273,11 @@ fn full_or(error: StoreError) -> StoreError {
 
 /// Writes zeros from one offset to another and syncs them, so that later writes there need no room.
 pub(crate) fn write_zeros<F: DiskFile>(file: &F, name: &str, from: u64, to: u64) -> Result<(), StoreError> {
-    const CHUNK: u64 = 1 << 20;
-    let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = from;
     while at < to {
-        let len = CHUNK.min(to - at);
-        let bytes = &zeros[..len as usize];
+        let len = (ZEROS.len() as u64).min(to - at);
+        let bytes = &ZEROS[..len as usize];
         file.write_at(at, bytes).map_err(|source| StoreError::io("write to", name, source))?;
         at += len;
     }

@@ -64,8 +64,7 @@ impl Conversation {
             }
             return;
         }
-        let publisher =
-            Publisher { user: self.here.user(), may_impersonate: self.here.may_impersonate(), replies };
+        let publisher = Publisher { here: &self.here, replies };
         let message = message::message(publish, &publisher, &mut self.ways);
         match message.and_then(|message| self.judge_publish(&message).map(|()| message)) {
             Ok(message) => {
@@ -145,11 +144,7 @@ impl Conversation {
             }
             Operation::Transact { publishes, settlements } => {
                 let replies = self.replies.get(&channel).map(|(_, queue)| queue.as_str());
-                let publisher = Publisher {
-                    user: self.here.user(),
-                    may_impersonate: self.here.may_impersonate(),
-                    replies,
-                };
+                let publisher = Publisher { here: &self.here, replies };
                 let ways = &mut self.ways;
                 let messages = publishes.into_iter().map(|one| message::message(one, &publisher, ways));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;

@@ -190,6 +190,7 @@ impl Conversation {
             if asks.is_empty() {
                 return std::mem::take(&mut self.requests);
             }
+            self.requests.reserve(asks.len());
             for ask in asks {
                 self.ask(ask, &mut next_consumer);
             }
