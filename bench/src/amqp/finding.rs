@@ -2,6 +2,7 @@
 
 use super::peer::Peer;
 use crate::report::{Cell, Grid, Line, Section};
+use crate::spread::Spread;
 
 /// Something that is measured.
 #[derive(Debug)]
@@ -25,6 +26,11 @@ impl Measure {
         Self { what, unit, better }
     }
 
+    /// In ms.
+    pub(super) const fn wait(what: &'static str) -> Self {
+        Self::new(what, "ms", Better::Less)
+    }
+
     pub(super) fn is(&'static self, value: f64) -> Finding {
         self.at("", value)
     }
@@ -32,6 +38,32 @@ impl Measure {
     /// In a column.
     pub(super) fn at(&'static self, at: impl Into<String>, value: f64) -> Finding {
         Finding { measure: self, at: at.into(), value }
+    }
+}
+
+/// How long something took.
+pub(super) struct Waits {
+    pub(super) p50: Measure,
+    pub(super) p99: Measure,
+    pub(super) longest: Measure,
+}
+
+macro_rules! waits {
+    ($what:literal) => {
+        $crate::amqp::finding::Waits {
+            p50: $crate::amqp::finding::Measure::wait(concat!($what, ", p50")),
+            p99: $crate::amqp::finding::Measure::wait(concat!($what, ", p99")),
+            longest: $crate::amqp::finding::Measure::wait(concat!($what, ", longest")),
+        }
+    };
+}
+pub(super) use waits;
+
+impl Waits {
+    pub(super) fn found(&'static self, spread: &mut Spread) -> Vec<Finding> {
+        let parts = [(&self.p50, 0.5), (&self.p99, 0.99), (&self.longest, 1.0)];
+        let found = parts.map(|(measure, part)| Some(measure.is(spread.percentile_ms(part)?)));
+        found.into_iter().flatten().collect()
     }
 }
 

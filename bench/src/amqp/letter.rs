@@ -106,6 +106,11 @@ impl Post {
         self.next += 1;
         &self.body
     }
+
+    /// When the last one was published, ns since this program began.
+    pub(super) fn sent_ns(&self) -> u64 {
+        u64::from_le_bytes(self.body[8..16].try_into().expect("eight bytes"))
+    }
 }
 
 /// What must hold of the order in which one consumer gets messages.
@@ -131,10 +136,6 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new(order: Order) -> Self {
         Self { order, seen: Vec::new(), count: 0, last: [None; LEVELS as usize], level: LEVELS - 1 }
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.count
     }
 
     /// # Errors

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::letter::{Ledger, Letter, Post};
+use super::letter::{Letter, Post, now_ns};
 use super::tally::thread_busy;
 use super::wire::{Source, Taker};
 use super::{LEVELS, WINDOW};
+use crate::spread::Spread;
 
 /// Which level the next message is of.
 #[derive(Clone, Copy, Debug)]
@@ -16,38 +17,76 @@ pub(super) enum Level {
     Always(u8),
 }
 
-/// Publishes so many, and ends when each is confirmed. Answers how long this thread was busy.
+/// What a publisher did.
+pub(super) struct Published {
+    /// How long its thread was on a processor.
+    pub(super) busy: Duration,
+    /// How long each message waited for its confirm.
+    pub(super) waits: Spread,
+}
+
+/// Publishes so many with at most [`WINDOW`] unconfirmed, and ends when each is confirmed.
 pub(super) fn publish(
     source: &mut dyn Source,
     post: &mut Post,
     level: Level,
     count: u64,
-) -> Result<Duration> {
+) -> Result<Published> {
+    publish_while(source, post, level, WINDOW, &mut |sent| sent < count)
+}
+
+/// Publishes with at most `window` unconfirmed until `goes_on`, which is told how many were published, says no; and ends when
+/// each is confirmed.
+pub(super) fn publish_while(
+    source: &mut dyn Source,
+    post: &mut Post,
+    level: Level,
+    window: u64,
+    goes_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Published> {
     let busy = thread_busy();
-    let (mut sent, mut confirmed) = (0, 0);
-    while confirmed < count {
-        while sent < count && sent - confirmed < WINDOW {
+    // When each was put, then how long it waited: from the message with the number `first` on.
+    let (mut waits, mut first, mut confirmed) = (Vec::new(), 0, 0);
+    loop {
+        while waits.len() as u64 - confirmed < window && goes_on(waits.len() as u64) {
             let level = match level {
                 Level::Any => post.draw(),
                 Level::Always(level) => level.min(LEVELS - 1),
             };
-            source.put(level, post.write(level));
-            sent += 1;
+            let number = source.put(level, post.write(level));
+            if waits.is_empty() {
+                first = number;
+            }
+            waits.push(post.sent_ns());
+        }
+        if confirmed == waits.len() as u64 {
+            return Ok(Published { busy: thread_busy() - busy, waits: Spread::of(waits) });
         }
         source.flush()?;
-        source.hear(&mut |_| confirmed += 1)?;
+        let mut heard_ns = None;
+        source.hear(&mut |number| {
+            let wait = &mut waits[(number - first) as usize];
+            *wait = *heard_ns.get_or_insert_with(now_ns) - *wait;
+            confirmed += 1;
+        })?;
     }
-    Ok(thread_busy() - busy)
 }
 
 /// Takes and acknowledges so many, and ends when the broker has heard it. What comes in one read is acknowledged in one
 /// write, message by message. Answers how long this thread was busy.
-pub(super) fn drain(mut taker: Box<dyn Taker>, ledger: &mut Ledger, count: u64) -> Result<Duration> {
-    let busy = thread_busy();
+pub(super) fn drain(
+    mut taker: Box<dyn Taker>,
+    count: u64,
+    each: &mut dyn FnMut(Letter) -> Result<()>,
+) -> Result<Duration> {
+    let (busy, mut taken) = (thread_busy(), 0);
     taker.expect(count);
     taker.flush()?;
-    while ledger.count() < count {
-        take(&mut *taker, &mut |letter| ledger.enter(letter))?;
+    while taken < count {
+        take(&mut *taker, &mut |letter| {
+            taken += 1;
+            each(letter)
+        })?;
     }
     taker.close()?;
     Ok(thread_busy() - busy)

@@ -213,13 +213,13 @@ pub(crate) struct Publisher {
 }
 
 impl Source for Publisher {
-    fn put(&mut self, level: u8, body: &[u8]) {
+    fn put(&mut self, level: u8, body: &[u8]) -> u64 {
         let routing_key = Short::new(self.queue.as_bytes()).expect("a short name");
         let publish = basic::Publish { routing_key, ..basic::Publish::default() };
         let properties = self.properties[usize::from(level)].view();
         let mut frames = FrameWriter::new(&mut self.wire.out, self.wire.frame_max);
         frames.content(CHANNEL, publish, properties, body).expect("two properties fit a frame");
-        self.confirms.published();
+        self.confirms.published()
     }
 
     fn flush(&mut self) -> Result<()> {

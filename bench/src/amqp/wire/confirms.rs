@@ -15,8 +15,10 @@ pub(super) struct Confirms {
 }
 
 impl Confirms {
-    pub(super) fn published(&mut self) {
+    /// One more was; its number.
+    pub(super) fn published(&mut self) -> u64 {
         self.published += 1;
+        self.published - 1
     }
 
     /// Tells each number that is newly confirmed.

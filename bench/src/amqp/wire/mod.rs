@@ -19,8 +19,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A connection by which messages go in.
 pub(super) trait Source: Send {
-    /// Appends a message to what is to be sent. The first is number 0.
-    fn put(&mut self, level: u8, body: &[u8]);
+    /// Appends a message to what is to be sent. Answers its number; the first is number 0.
+    fn put(&mut self, level: u8, body: &[u8]) -> u64;
 
     /// Sends what was appended.
     fn flush(&mut self) -> Result<()>;

@@ -89,6 +89,7 @@ pub(crate) fn depth(address: SocketAddr, tube: &str) -> Result<u64> {
 /// `put`, answered once it is written.
 pub(crate) struct Putter {
     wire: Line,
+    put: u64,
     answered: u64,
 }
 
@@ -97,17 +98,19 @@ impl Putter {
         let mut wire = Line::open(address)?;
         wire.say(format_args!("use {tube}"));
         wire.expect("USING")?;
-        Ok(Self { wire, answered: 0 })
+        Ok(Self { wire, put: 0, answered: 0 })
     }
 }
 
 impl Source for Putter {
-    fn put(&mut self, level: u8, body: &[u8]) {
+    fn put(&mut self, level: u8, body: &[u8]) -> u64 {
         // 0 is the most urgent there.
         let (priority, len) = (LEVELS - 1 - level, body.len());
         self.wire.say(format_args!("put {priority} 0 {TIME_TO_RUN_S} {len}"));
         self.wire.out.extend_from_slice(body);
         self.wire.out.extend_from_slice(b"\r\n");
+        self.put += 1;
+        self.put - 1
     }
 
     fn flush(&mut self) -> Result<()> {
