@@ -24,5 +24,5 @@ pub(super) fn start(sync: &str) -> Result<Broker> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     process.wait_for(|| TcpStream::connect(address).ok())?;
     let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    Ok(Broker { dial: Dial::Tube(address), version, process: Some(process), _dir: Some(dir) })
+    Ok(Broker { dial: Dial::Tube(address), http: None, version, process: Some(process), _dir: Some(dir) })
 }

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use super::wire::amqp::{Address, Connection};
+use super::wire::amqp::{Address, Caller, Connection, Getter, Responder};
+use super::wire::http::Http;
 use super::wire::tube::{self, Putter, Reserver};
 use super::wire::{Source, Taker};
 use process::Process;
@@ -100,6 +101,8 @@ pub(crate) enum Dial {
 /// A broker that listens. It ends when this does, and its directory goes.
 pub(crate) struct Broker {
     dial: Dial,
+    /// Of ours, where it speaks HTTP.
+    http: Option<SocketAddr>,
     version: String,
     process: Option<Process>,
     _dir: Option<TempDir>,
@@ -151,8 +154,30 @@ impl Broker {
 
     /// An AMQP connection with one channel that does nothing.
     pub(super) fn idle(&self) -> Result<TcpStream> {
+        self.connect().map(Connection::into_socket)
+    }
+
+    pub(super) fn getter(&self, queue: &str) -> Result<Getter> {
+        self.connect().map(|connection| connection.getter(queue))
+    }
+
+    /// Calls go to this queue.
+    pub(super) fn caller(&self, queue: &str) -> Result<Caller> {
+        self.connect()?.caller(queue)
+    }
+
+    pub(super) fn responder(&self, queue: &str) -> Result<Responder> {
+        self.connect()?.responder(queue)
+    }
+
+    /// `None` where it does not speak our HTTP.
+    pub(super) fn http(&self) -> Result<Option<Http>> {
+        self.http.map(Http::open).transpose()
+    }
+
+    fn connect(&self) -> Result<Connection> {
         match &self.dial {
-            Dial::Amqp(address) => Connection::open(address).map(Connection::into_socket),
+            Dial::Amqp(address) => Connection::open(address),
             Dial::Tube(_) => bail!("it does not speak AMQP"),
         }
     }
@@ -196,7 +221,7 @@ fn wait_until<T>(most: Duration, mut look: impl FnMut() -> Result<Option<T>>) ->
 fn given(url: &str) -> Result<Broker> {
     let address = parse_url(url)?;
     let version = Connection::product(address.socket)?;
-    Ok(Broker { dial: Dial::Amqp(address), version, process: None, _dir: None })
+    Ok(Broker { dial: Dial::Amqp(address), http: None, version, process: None, _dir: None })
 }
 
 /// `amqp://[user:password@]host[:port][/vhost]`, with `%2f` for a slash.

@@ -30,6 +30,8 @@ pub(super) fn start() -> Result<Broker> {
         process.wait_for(|| serde_json::from_str(&fs::read_to_string(&ports).ok()?).ok())?;
     let address = json["amqp"]["address"].as_str().context("it says no address for AMQP")?;
     let socket: SocketAddr = address.parse()?;
+    let http = json["http"]["address"].as_str().context("it says no address for HTTP")?.parse()?;
     let version = Connection::product(socket)?;
-    Ok(Broker { dial: Dial::Amqp(Address::guest(socket)), version, process: Some(process), _dir: Some(dir) })
+    let dial = Dial::Amqp(Address::guest(socket));
+    Ok(Broker { dial, http: Some(http), version, process: Some(process), _dir: Some(dir) })
 }

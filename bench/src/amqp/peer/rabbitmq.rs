@@ -54,5 +54,11 @@ pub(super) fn start() -> Result<Broker> {
         Connection::open(&address).ok()?.close().ok()?;
         Connection::product(socket).ok()
     })?;
-    Ok(Broker { dial: Dial::Amqp(Address::guest(socket)), version, process: Some(process), _dir: Some(dir) })
+    Ok(Broker {
+        dial: Dial::Amqp(Address::guest(socket)),
+        http: None,
+        version,
+        process: Some(process),
+        _dir: Some(dir),
+    })
 }

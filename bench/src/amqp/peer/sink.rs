@@ -30,7 +30,7 @@ pub(super) fn start() -> Result<Broker> {
         }
     });
     let version = "this program".to_owned();
-    Ok(Broker { dial: Dial::Amqp(Address::guest(socket)), version, process: None, _dir: None })
+    Ok(Broker { dial: Dial::Amqp(Address::guest(socket)), http: None, version, process: None, _dir: None })
 }
 
 /// One connection.

@@ -3,6 +3,7 @@
 mod idle;
 mod quality;
 mod rates;
+mod single;
 mod urgent;
 
 use anyhow::Result;
@@ -30,6 +31,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         fits: |_| true,
         is_long: false,
         run: rates::publish_and_drain,
+    },
+    Scenario {
+        name: "one at a time",
+        about: "one message after the other, each when the last is done",
+        fits: |_| true,
+        is_long: false,
+        run: single::run,
     },
     Scenario {
         name: "end to end",

@@ -1,9 +1,12 @@
 //! AMQP 0-9-1, with our own codec: one channel, persistent messages, a durable queue with ten levels.
 
+mod get;
+mod rpc;
+
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use overtake_amqp::method::{basic, channel, confirm, connection, queue};
 use overtake_amqp::{ContentHeader, Frame, FrameKind, FrameWriter, Method, PROTOCOL_HEADER};
 use overtake_properties::{Fields, Limits, Properties, Short, ShortText, TableBuilder, Value};
@@ -12,6 +15,8 @@ use super::confirms::Confirms;
 use super::input::{Input, connect};
 use super::{Delivery, Source, Taker};
 use crate::amqp::LEVELS;
+pub(crate) use get::Getter;
+pub(crate) use rpc::{Caller, Responder};
 
 const CHANNEL: u16 = 1;
 /// What we agree to at most, as most clients do, bytes.
@@ -135,7 +140,11 @@ impl Connection {
     pub(crate) fn consumer(mut self, queue: &str, prefetch_count: u16) -> Result<Consumer> {
         self.say(CHANNEL, basic::Qos { prefetch_size: 0, prefetch_count, global: false });
         self.call("basic.qos-ok", |method| matches!(method, Method::BasicQosOk(_)).then_some(()))?;
-        self.say(CHANNEL, basic::Consume { queue: ShortText::cut(queue), ..basic::Consume::default() });
+        self.consume(basic::Consume { queue: ShortText::cut(queue), ..basic::Consume::default() })
+    }
+
+    fn consume(mut self, consume: basic::Consume<'_>) -> Result<Consumer> {
+        self.say(CHANNEL, consume);
         // Its answer is skipped when it comes: deliveries follow at once.
         self.flush()?;
         Ok(Consumer { wire: self })
@@ -253,6 +262,23 @@ pub(crate) struct Consumer {
     wire: Connection,
 }
 
+impl Consumer {
+    /// Waits for the one message that was asked for; its tag.
+    fn take_one(&mut self, each: &mut dyn FnMut(Delivery<'_>) -> Result<()>) -> Result<u64> {
+        let mut one = None;
+        while one.is_none() {
+            self.take(&mut |delivery| {
+                let tag = delivery.tag;
+                one = Some(match one.take() {
+                    None => each(delivery).map(|()| tag),
+                    Some(_) => Err(anyhow!("two messages came where one was asked for")),
+                });
+            })?;
+        }
+        one.expect("the loop ends with one")
+    }
+}
+
 impl Taker for Consumer {
     fn take(&mut self, each: &mut dyn FnMut(Delivery<'_>)) -> Result<()> {
         let Connection { input, socket, frame_max, .. } = &mut self.wire;
@@ -300,8 +326,10 @@ fn next<'a>(
     if first.kind != FrameKind::Method {
         return Ok(Some((None, first.len())));
     }
-    let deliver = match Method::decode(first.payload, limits)? {
-        Method::BasicDeliver(deliver) => deliver,
+    let (tag, redelivered) = match Method::decode(first.payload, limits)? {
+        Method::BasicDeliver(deliver) => (deliver.delivery_tag, deliver.redelivered),
+        Method::BasicGetOk(got) => (got.delivery_tag, got.redelivered),
+        Method::BasicGetEmpty(_) => bail!("the broker says that nothing is left"),
         method => {
             heard(&method, |_| None::<()>)?;
             return Ok(Some((None, first.len())));
@@ -320,9 +348,10 @@ fn next<'a>(
     }
     len += third.len();
     let delivery = Delivery {
-        tag: deliver.delivery_tag,
+        tag,
         level: Some(header.properties.priority().unwrap_or(0)),
-        redelivered: deliver.redelivered,
+        redelivered,
+        reply_to: header.properties.reply_to().map_or(&[][..], Short::as_bytes),
         body: third.payload,
     };
     Ok(Some((Some(delivery), len)))

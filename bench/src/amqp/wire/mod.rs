@@ -5,6 +5,7 @@
 
 pub(super) mod amqp;
 mod confirms;
+pub(super) mod http;
 pub(super) mod input;
 pub(super) mod tube;
 
@@ -55,12 +56,15 @@ pub(super) trait Taker: Send {
 }
 
 /// A message, borrowed from what was read.
+#[derive(Default)]
 pub(super) struct Delivery<'a> {
     /// With which it is acknowledged.
     pub(super) tag: u64,
     /// The priority it says it has; `None` where the protocol does not tell.
     pub(super) level: Option<u8>,
     pub(super) redelivered: bool,
+    /// The queue that a reply goes to; empty where none is wanted.
+    pub(super) reply_to: &'a [u8],
     pub(super) body: &'a [u8],
 }
 

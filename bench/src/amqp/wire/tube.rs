@@ -190,7 +190,7 @@ fn answer(bytes: &[u8]) -> Result<Option<(Answer<'_>, usize)>> {
     }
     let (tag, body_len) = (number(words.next())?, number(words.next())? as usize);
     let Some(body) = bytes[len..].get(..body_len + 2) else { return Ok(None) };
-    let delivery = Delivery { tag, level: None, redelivered: false, body: &body[..body_len] };
+    let delivery = Delivery { tag, body: &body[..body_len], ..Delivery::default() };
     Ok(Some((Answer::Reserved(delivery), len + body_len + 2)))
 }
 
