@@ -1,8 +1,6 @@
 //! The journal, beside what the disk allows in the same run: 256-byte records, medians of rounds taken in turns so that a
 //! noisy neighbour hits all rows alike.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -10,6 +8,7 @@ use std::time::{Duration, Instant};
 use overtake_store::{Batch, Committer, FileReady, Journal, Opened, Options, RealDisk, Writer};
 
 use crate::Plan;
+use crate::overwrite::Overwrite;
 use crate::report::Row;
 
 const RECORD: [u8; 256] = [0x5a; 256];
@@ -53,23 +52,11 @@ fn compare(dir: &Path, size: usize, commits: usize, rounds: usize) -> [Row; 3] {
 
 /// The same bytes, one write and one `fdatasync` per commit, over a file written before.
 fn bare(dir: &Path, size: usize, commits: usize, bytes: usize) -> f64 {
-    let path = dir.join("bare");
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(&path).expect("a file");
-    if file.metadata().expect("metadata").len() == 0 {
-        file.write_all_at(&vec![0; FILE_BYTES as usize], 0).expect("zeros");
-        file.sync_all().expect("a sync");
-    }
+    let mut file = Overwrite::open(&dir.join("bare")).expect("a file");
     let block = vec![0x5a; bytes / commits];
     let start = Instant::now();
-    let mut at = 0;
     for _ in 0..commits {
-        if at + block.len() as u64 > FILE_BYTES {
-            at = 0;
-        }
-        file.write_all_at(&block, at).expect("a write");
-        file.sync_data().expect("a sync");
-        at += block.len() as u64;
+        file.write_and_sync(&block).expect("a write and a sync");
     }
     rate(size * commits, start.elapsed())
 }

@@ -24,6 +24,7 @@ mod many;
 mod merge;
 mod options;
 mod outbox;
+mod overwrite;
 mod places;
 mod proc;
 mod quota;

@@ -1,5 +1,6 @@
 //! What is done with a broker.
 
+mod disk;
 mod idle;
 mod quality;
 mod rates;

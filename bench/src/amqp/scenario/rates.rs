@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::disk;
 use crate::amqp::Stage;
 use crate::amqp::finding::Better::{Less, More, Neither};
 use crate::amqp::finding::{Finding, Measure, Waits, waits};
@@ -67,9 +68,14 @@ pub(super) fn publish_and_drain(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     fill(stage, "warm-up", stage.count(WARM_UP))?;
     empty(stage, "warm-up", 100, stage.count(WARM_UP))?;
     let count = stage.count(MESSAGES);
+    let before = stage.broker.commits()?;
     let (took, Published { busy, mut waits }) = fill(stage, "many", count)?;
+    let commit_bytes = stage.broker.commits()?.zip(before).and_then(|(now, before)| now.mean_bytes(before));
     let mut found = PUBLISH.found(count, &took, busy);
     found.extend(PUBLISH_WAIT.found(&mut waits));
+    if matches!(stage.peer, Peer::Overtake | Peer::Given) {
+        found.extend(disk::overwrites(stage, commit_bytes)?);
+    }
     let (took, busy) = empty(stage, "many", 100, count)?;
     found.extend(DRAIN.found(count, &took, busy));
     let count = stage.count(ONE_BY_ONE);

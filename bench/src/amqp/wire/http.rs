@@ -57,6 +57,10 @@ impl Http {
         Ok(())
     }
 
+    pub(crate) fn get(&mut self, path: &str) -> Result<String> {
+        self.ask("GET", path, "")
+    }
+
     fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         Ok(serde_json::from_str(&self.ask("POST", path, &body.to_string())?)?)
     }
