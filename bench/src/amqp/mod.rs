@@ -12,6 +12,7 @@ mod paced;
 pub(crate) mod peer;
 mod scenario;
 mod tally;
+mod trickle;
 mod wire;
 mod work;
 

@@ -1,10 +1,12 @@
 //! What is done with a broker.
 
 mod disk;
+mod firehose;
 mod idle;
 mod quality;
 mod rates;
 mod single;
+mod slow;
 mod urgent;
 
 use anyhow::Result;
@@ -61,6 +63,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         fits: |peer| peer != Peer::Sink,
         is_long: false,
         run: quality::run,
+    },
+    Scenario {
+        name: "beside a firehose",
+        about: "one connection publishes as fast as it can, at most 1,000 unconfirmed; another one message each 10 ms to \
+                another queue, for 10 s",
+        fits: |peer| peer != Peer::Sink,
+        is_long: false,
+        run: firehose::run,
+    },
+    Scenario {
+        name: "many slow publishers",
+        about: "1,000 connections publish to one queue, one message a second each, spread over the second, for 10 s",
+        fits: |peer| peer.is_amqp() && peer != Peer::Sink,
+        is_long: true,
+        run: slow::run,
     },
     Scenario {
         name: "idle connections",

@@ -7,6 +7,7 @@ pub(super) mod amqp;
 mod confirms;
 pub(super) mod http;
 pub(super) mod input;
+pub(super) mod readiness;
 pub(super) mod tube;
 
 use std::net::TcpStream;
