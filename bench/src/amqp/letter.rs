@@ -138,6 +138,10 @@ impl Ledger {
         Self { order, seen: Vec::new(), count: 0, last: [None; LEVELS as usize], level: LEVELS - 1 }
     }
 
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// # Errors
     /// When it came before, or out of order.
     pub(super) fn enter(&mut self, letter: Letter) -> Result<()> {

@@ -7,13 +7,13 @@ pub(crate) mod process;
 mod rabbitmq;
 mod sink;
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use super::wire::amqp::{Address, Caller, Connection, Getter, Responder};
+use super::wire::amqp::{Address, Caller, Connection, Getter, Responder, Resting};
 use super::wire::http::Http;
 use super::wire::tube::{self, Putter, Reserver};
 use super::wire::{Source, Taker};
@@ -154,8 +154,8 @@ impl Broker {
     }
 
     /// An AMQP connection with one channel that does nothing.
-    pub(super) fn idle(&self) -> Result<TcpStream> {
-        self.connect().map(Connection::into_socket)
+    pub(super) fn idle(&self) -> Result<Resting> {
+        self.connect().map(Connection::rest)
     }
 
     pub(super) fn getter(&self, queue: &str) -> Result<Getter> {

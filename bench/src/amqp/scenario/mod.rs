@@ -81,7 +81,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "idle connections",
-        about: "connections with a channel each that do nothing",
+        about: "connections with a channel each that do nothing; then each does a burst of work, and idles again",
         fits: |peer| peer.is_amqp() && !matches!(peer, Peer::Sink | Peer::Given),
         is_long: true,
         run: idle::run,

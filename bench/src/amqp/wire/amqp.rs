@@ -1,6 +1,7 @@
 //! AMQP 0-9-1, with our own codec: one channel, persistent messages, a durable queue with ten levels.
 
 mod get;
+mod rest;
 mod rpc;
 
 use std::io::Write;
@@ -16,6 +17,7 @@ use super::input::{Input, connect};
 use super::{Delivery, Source, Taker};
 use crate::amqp::LEVELS;
 pub(crate) use get::Getter;
+pub(crate) use rest::Resting;
 pub(crate) use rpc::{Caller, Responder};
 
 const CHANNEL: u16 = 1;
@@ -137,10 +139,21 @@ impl Connection {
         })
     }
 
-    pub(crate) fn consumer(mut self, queue: &str, prefetch_count: u16) -> Result<Consumer> {
+    /// The broker names it.
+    pub(crate) fn consumer(self, queue: &str, prefetch: u16) -> Result<Consumer> {
+        self.named_consumer(queue, prefetch, ShortText::literal(""))
+    }
+
+    fn named_consumer(
+        mut self,
+        queue: &str,
+        prefetch_count: u16,
+        consumer_tag: ShortText<'_>,
+    ) -> Result<Consumer> {
         self.say(CHANNEL, basic::Qos { prefetch_size: 0, prefetch_count, global: false });
         self.call("basic.qos-ok", |method| matches!(method, Method::BasicQosOk(_)).then_some(()))?;
-        self.consume(basic::Consume { queue: ShortText::cut(queue), ..basic::Consume::default() })
+        let queue = ShortText::cut(queue);
+        self.consume(basic::Consume { queue, consumer_tag, ..basic::Consume::default() })
     }
 
     fn consume(mut self, consume: basic::Consume<'_>) -> Result<Consumer> {
@@ -185,11 +198,6 @@ impl Connection {
         self.call("connection.close-ok", |method| {
             matches!(method, Method::ConnectionCloseOk(_)).then_some(())
         })
-    }
-
-    /// Only the socket, for connections that are to be idle.
-    pub(crate) fn into_socket(self) -> TcpStream {
-        self.socket
     }
 }
 
