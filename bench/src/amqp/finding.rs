@@ -114,10 +114,15 @@ fn columns(measure: &'static Measure, found: &[(Peer, Vec<Finding>)]) -> Vec<Str
 }
 
 fn lines(measure: &'static Measure, columns: &[String], found: &[(Peer, Vec<Finding>)]) -> Vec<Line> {
-    let is_ours = |peer: Peer| matches!(peer, Peer::Overtake | Peer::Given);
-    let ours = found.iter().find(|(peer, _)| is_ours(*peer)).map(|(_, findings)| findings);
-    let line = |(peer, findings): &(Peer, Vec<Finding>)| {
-        let is_reference = !is_ours(*peer);
+    let are_there_ours = found.iter().any(|(peer, _)| *peer == Peer::Overtake);
+    let is_ours = |peer: Peer| peer == Peer::Overtake || (peer == Peer::Given && !are_there_ours);
+    // Of brokers that are measured in turn, the last of ours before; else the first.
+    let ours_of = |at: usize| {
+        let before = found[..at].iter().rev().find(|(peer, _)| is_ours(*peer));
+        before.or_else(|| found.iter().find(|(peer, _)| is_ours(*peer))).map(|(_, findings)| findings)
+    };
+    let line = |(at, (peer, findings)): (usize, &(Peer, Vec<Finding>))| {
+        let (is_reference, ours) = (!is_ours(*peer), ours_of(at));
         let cell = |column: &String| {
             let value = value(measure, findings, column)?;
             let ours = ours.and_then(|ours| self::value(measure, ours, column)).filter(|_| is_reference);
@@ -131,7 +136,7 @@ fn lines(measure: &'static Measure, columns: &[String], found: &[(Peer, Vec<Find
         let (what, unit, who) = (measure.what, measure.unit, peer.name());
         is_there.then_some(Line { what, unit, who, is_reference, cells })
     };
-    found.iter().filter_map(line).collect()
+    found.iter().enumerate().filter_map(line).collect()
 }
 
 fn value(measure: &'static Measure, findings: &[Finding], column: &str) -> Option<f64> {
@@ -179,5 +184,23 @@ mod tests {
                 "wait rabbitmq [Some((8.0, Some(4.0))), Some((9.0, None))]",
             ]
         );
+    }
+
+    #[test]
+    fn a_broker_that_is_measured_in_turn_with_ours_is_compared_with_the_turn_before() {
+        let rate = |peer, rate| (peer, vec![RATE.is(rate)]);
+        let found = [
+            rate(Peer::Overtake, 300.0),
+            rate(Peer::Given, 100.0),
+            rate(Peer::Overtake, 200.0),
+            rate(Peer::Given, 100.0),
+        ];
+        let times: Vec<_> = tables("all", &found)[0]
+            .grid
+            .lines
+            .iter()
+            .map(|line| line.cells[0].and_then(|cell| cell.times_better))
+            .collect();
+        assert_eq!(times, [None, Some(3.0), None, Some(2.0)]);
     }
 }

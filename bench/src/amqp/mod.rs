@@ -64,7 +64,7 @@ pub(crate) fn run(plan: Plan) -> Outcome {
     }
     conditions::two_cores(&mut notes);
     conditions::raise_files(&mut notes);
-    let peers = chosen(plan, &mut notes);
+    let peers = in_turn(chosen(plan, &mut notes));
     let mut conditions = Conditions::now();
     let (mut sections, mut failed) = (Vec::new(), false);
     for scenario in SCENARIOS {
@@ -130,11 +130,39 @@ fn chosen(plan: Plan, notes: &mut Vec<String>) -> Vec<Peer> {
     let by_itself = |peer: Peer| match peer {
         Peer::Given => !plan.url.is_empty(),
         Peer::BeanstalkdUnsynced => false,
-        _ => plan.url.is_empty(),
+        Peer::Sink | Peer::Overtake => true,
+        Peer::RabbitMq | Peer::Beanstalkd => plan.url.is_empty(),
     };
     let is_chosen = |peer: &Peer| match &named[..] {
-        [] => by_itself(*peer) || *peer == Peer::Sink,
+        [] => by_itself(*peer),
         named => named.contains(&peer.name()) || (*peer == Peer::Given && by_itself(*peer)),
     };
     Peer::ALL.into_iter().filter(is_chosen).collect()
+}
+
+/// A broker that was given, and ours, twice in turn: the pace of a machine changes.
+fn in_turn(mut peers: Vec<Peer>) -> Vec<Peer> {
+    if peers.contains(&Peer::Given) && peers.contains(&Peer::Overtake) {
+        peers.retain(|peer| !matches!(peer, Peer::Given | Peer::Overtake));
+        peers.extend([Peer::Overtake, Peer::Given, Peer::Overtake, Peer::Given]);
+    }
+    peers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(peers: &'static str, url: &'static str) -> Vec<&'static str> {
+        let plan = Plan { peers, url, ..Plan::default() };
+        in_turn(chosen(plan, &mut Vec::new())).into_iter().map(Peer::name).collect()
+    }
+
+    #[test]
+    fn a_broker_that_is_given_is_measured_twice_in_turn_with_ours() {
+        assert_eq!(measured("", ""), ["sink", "overtake", "rabbitmq", "beanstalkd"]);
+        assert_eq!(measured("", "amqp://a"), ["sink", "overtake", "url", "overtake", "url"]);
+        assert_eq!(measured("overtake", "amqp://a"), ["overtake", "url", "overtake", "url"]);
+        assert_eq!(measured("sink", "amqp://a"), ["sink", "url"]);
+    }
 }
