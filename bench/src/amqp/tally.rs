@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::peer::process::Process;
+use super::peer::usage::Usage;
 
 /// Time on a processor of this thread so far.
 pub(super) fn thread_busy() -> Duration {
@@ -14,27 +14,27 @@ pub(super) fn thread_busy() -> Duration {
 }
 
 /// How long something takes, and how much of a processor the broker needs for it.
-pub(super) struct Watch<'a> {
+pub(super) struct Watch {
     start: Instant,
-    process: Option<&'a Process>,
+    usage: Option<Usage>,
     busy_ns: u64,
 }
 
 pub(super) struct Took {
     pub(super) wall: Duration,
-    /// `None` where the broker is no process of ours.
+    /// `None` where the broker is no process of this machine.
     pub(super) broker_busy_ns: Option<u64>,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn start(process: Option<&'a Process>) -> Result<Self> {
-        let busy_ns = process.map(Process::busy_ns).transpose()?.unwrap_or_default();
-        Ok(Self { start: Instant::now(), process, busy_ns })
+impl Watch {
+    pub(super) fn start(usage: Option<Usage>) -> Result<Self> {
+        let busy_ns = usage.map(Usage::busy_ns).transpose()?.unwrap_or_default();
+        Ok(Self { start: Instant::now(), usage, busy_ns })
     }
 
     pub(super) fn stop(self) -> Result<Took> {
         let wall = self.start.elapsed();
-        let busy = self.process.map(Process::busy_ns).transpose()?;
+        let busy = self.usage.map(Usage::busy_ns).transpose()?;
         Ok(Took { wall, broker_busy_ns: busy.map(|busy| busy - self.busy_ns) })
     }
 }

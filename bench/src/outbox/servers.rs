@@ -220,6 +220,6 @@ impl Relay {
 
     /// Time on a processor so far, ns.
     pub(super) fn busy_ns(&self) -> Result<u64> {
-        self.process.as_ref().context("it runs")?.busy_ns()
+        self.process.as_ref().context("it runs")?.usage().busy_ns()
     }
 }

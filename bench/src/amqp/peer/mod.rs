@@ -6,6 +6,7 @@ mod overtake;
 pub(crate) mod process;
 mod rabbitmq;
 mod sink;
+pub(crate) mod usage;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use super::wire::http::Http;
 use super::wire::tube::{self, Putter, Reserver};
 use super::wire::{Source, Taker};
 use process::Process;
+use usage::Usage;
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,9 +124,13 @@ impl Broker {
         &self.version
     }
 
-    /// Of somebody else's nothing is known.
-    pub(crate) fn process(&self) -> Option<&Process> {
-        self.process.as_ref()
+    /// `None` of the sink, and of a broker on another machine.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        match (&self.process, &self.dial) {
+            (Some(process), _) => Some(process.usage()),
+            (None, Dial::Amqp(address)) => Usage::listening(address.socket).filter(|usage| !usage.is_own()),
+            (None, Dial::Tube(_)) => None,
+        }
     }
 
     pub(crate) fn declare(&self, queue: &str) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A broker's process: it ends with whoever started it, and what it takes is read from proc(5).
+//! A broker's process: it ends with whoever started it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use super::usage::Usage;
 
 /// The word by which this program knows that it is to become a broker.
 pub(crate) const CHILD: &str = "amqp-child";
@@ -106,24 +108,9 @@ impl Process {
         last.into_iter().rev().collect::<Vec<_>>().join(" | ")
     }
 
-    /// Bytes in memory, pages of files included.
-    pub(crate) fn resident(&self) -> Result<u64> {
-        let status = self.read("status")?;
-        crate::proc::kib(&status, "VmRSS:").context("it has no memory")
-    }
-
-    /// Time on a processor so far, of all its threads, ns. In ticks of 10 ms (`utime` and `stime`).
-    pub(crate) fn busy_ns(&self) -> Result<u64> {
-        let stat = self.read("stat")?;
-        // The name, in brackets, may hold anything.
-        let (_, fields) = stat.rsplit_once(')').context("it has a name")?;
-        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
-        Ok(ticks.sum::<Result<u64, _>>()? * 10_000_000)
-    }
-
-    fn read(&self, file: &str) -> Result<String> {
-        let path = format!("/proc/{}/{file}", self.child.id());
-        fs::read_to_string(&path).with_context(|| format!("the broker is gone: {}", self.said()))
+    /// What it takes of this machine.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage::of(self.child.id())
     }
 }
 

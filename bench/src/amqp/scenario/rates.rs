@@ -89,7 +89,7 @@ pub(super) fn publish_and_drain(stage: &Stage<'_>) -> Result<Vec<Finding>> {
 fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Published)> {
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let published = publish(&mut *source, &mut Post::new(0), Level::Any, count)?;
     Ok((watch.stop()?, published))
 }
@@ -98,7 +98,7 @@ fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Published)>
 fn four(stage: &Stage<'_>, queue: &str, count: u64) -> Result<Vec<Finding>> {
     stage.broker.declare(queue)?;
     let sources = (0..CONNECTIONS).map(|_| stage.broker.source(queue)).collect::<Result<Vec<_>>>()?;
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let (mut busy, mut waits) = (Duration::ZERO, Spread::default());
     std::thread::scope(|scope| {
         let publishing = |(stream, mut source): (u8, Box<dyn Source>)| {
@@ -129,7 +129,7 @@ fn four(stage: &Stage<'_>, queue: &str, count: u64) -> Result<Vec<Finding>> {
 
 fn empty(stage: &Stage<'_>, queue: &str, prefetch: u16, count: u64) -> Result<(Took, Duration)> {
     let mut ledger = Ledger::new(Order::All);
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let taker = stage.broker.taker(queue, prefetch)?;
     let busy = drain(taker, count, &mut |letter| ledger.enter(letter))?;
     let took = watch.stop()?;
@@ -150,7 +150,7 @@ fn through(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Duration
     let mut source = stage.broker.source(queue)?;
     let taker = stage.broker.taker(queue, 100)?;
     let mut ledger = Ledger::new(Order::WithinLevels);
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let busy = std::thread::scope(|scope| {
         let publishing = scope.spawn(|| publish(&mut *source, &mut Post::new(0), Level::Any, count));
         let drained = drain(taker, count, &mut |letter| ledger.enter(letter));

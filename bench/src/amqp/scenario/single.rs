@@ -84,7 +84,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
 fn publish_one_by_one(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let goes_on = &mut |sent| sent < count;
     let published = publish_while(&mut *source, &mut Post::new(0), Level::Any, 1, goes_on)?;
     Ok((watch.stop()?, published.waits))
@@ -99,7 +99,7 @@ fn take_all(stage: &Stage<'_>, queue: &str, count: u64) -> Result<()> {
 
 fn get(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     let (mut getter, mut ledger) = (stage.broker.getter(queue)?, Ledger::new(Order::All));
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let trips = trips(count, || getter.get(&mut |delivery| ledger.enter(Letter::read(&delivery)?)))?;
     let took = watch.stop()?;
     getter.close()?;
@@ -114,7 +114,7 @@ fn call(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     let mut responder = stage.broker.responder(queue)?;
     let (mut caller, mut post) = (stage.broker.caller(queue)?, Post::new(0));
     let mut ledger = Ledger::new(Order::WithinLevels);
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let trips = std::thread::scope(|scope| {
         let responding = scope.spawn(|| responder.serve(count));
         let trips = trips(count, || {
@@ -142,7 +142,7 @@ fn lease(stage: &Stage<'_>, queue: &str, connections: u64, each: u64) -> Result<
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
     publish(&mut *source, &mut Post::new(0), Level::Any, connections * each)?;
-    let watch = Watch::start(stage.broker.process())?;
+    let watch = Watch::start(stage.broker.usage())?;
     let (mut ledger, mut trips) = (Ledger::new(Order::All), Spread::default());
     std::thread::scope(|scope| {
         let leasing = |http| scope.spawn(move || lease_each(http, queue, each));

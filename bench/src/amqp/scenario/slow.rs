@@ -8,6 +8,7 @@ use crate::amqp::Stage;
 use crate::amqp::finding::Better::{Less, Neither};
 use crate::amqp::finding::{Finding, Measure, Waits, waits};
 use crate::amqp::letter::{Ledger, Letter, Order};
+use crate::amqp::peer::usage::Usage;
 use crate::amqp::tally::Watch;
 use crate::amqp::trickle::trickle;
 use crate::amqp::work::drain;
@@ -27,19 +28,19 @@ static EACH: Measure =
 
 pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     stage.broker.declare(QUEUE)?;
-    let process = stage.broker.process();
-    let before = process.map(|process| process.resident()).transpose()?;
+    let usage = stage.broker.usage();
+    let before = usage.map(Usage::resident).transpose()?;
     let sources = (0..CONNECTIONS).map(|_| stage.broker.source(QUEUE)).collect::<Result<Vec<_>>>();
     let (mut sources, count) = (sources?, CONNECTIONS * stage.same_count(MESSAGES));
-    let watch = Watch::start(process)?;
+    let watch = Watch::start(usage)?;
     let mut waits = trickle(&mut sources, GAP / CONNECTIONS as u32, count)?;
     let took = watch.stop()?;
     take_all(stage, count)?;
     let mut found = vec![COUNT.is(waits.len() as f64)];
     found.extend(CONFIRM.found(&mut waits));
     found.extend(took.broker_busy_ns.map(|ns| BROKER.is(ns as f64 / 1e3 / count as f64)));
-    if let Some((process, before)) = process.zip(before) {
-        let more = process.resident()?.saturating_sub(before);
+    if let Some((usage, before)) = usage.zip(before) {
+        let more = usage.resident()?.saturating_sub(before);
         found.push(EACH.is(more as f64 / 1024.0 / CONNECTIONS as f64));
     }
     Ok(found)
