@@ -116,6 +116,9 @@ pub(crate) struct Publishes {
     told: VecDeque<Told>,
 }
 
+/// Publishes for which there is room when none waits.
+const WAITING_KEPT_MAX: usize = 4;
+
 /// To how many queues a publish went.
 type Told = Result<u64, Refused>;
 
@@ -164,6 +167,11 @@ impl Publishes {
             Waiting::Refused(token, refused) => (*token, Err(refused.clone())),
         };
         self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            // An idle connection holds no memory for what it once had much of.
+            self.waiting.shrink_to(WAITING_KEPT_MAX);
+            self.told.shrink_to(WAITING_KEPT_MAX);
+        }
         Some((token, told))
     }
 }

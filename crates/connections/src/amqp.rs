@@ -37,7 +37,7 @@ use crate::accept::{Accepting, Ended, Place, Protocol, Term, accept};
 use crate::budget::{Budget, Holding, PATIENCE};
 use crate::descriptors::Descriptors;
 use crate::door::{Door, Doors};
-use crate::output::{Output, UNWRITTEN_MAX};
+use crate::output::{self, Output, UNWRITTEN_MAX};
 use crate::seen::Seen;
 use crate::socket::{Got, Socket};
 use crate::tls::{HANDSHAKE, Presented, common_name};
@@ -320,7 +320,9 @@ impl Wire {
                 return Ok(());
             }
             let asked = [(!self.is_draining).then_some(draining), (!is_stopping).then_some(stop)];
-            match self.next(asked).await {
+            let happened = self.next(asked).await;
+            self.conversation.connection().lend_room(output::take_spare);
+            match happened {
                 Happened::Room => {}
                 Happened::Heard(Some(events)) => self.conversation.hear(events, || self.asks.next_consumer()),
                 Happened::Heard(None) => {
@@ -337,7 +339,6 @@ impl Wire {
                 Happened::Time => {
                     self.ticked_at = now();
                     self.conversation.connection().tick(self.ticked_at);
-                    self.shed();
                 }
                 Happened::Full => self.look_at_room(),
                 Happened::Asked(question) => self.seen.answer(question, &mut self.conversation),
@@ -514,14 +515,6 @@ impl Wire {
         self.crowded_until = None;
         connection.exhaust(NO_MEMORY);
         self.holding.set(0);
-    }
-
-    /// Gives back room that was needed for answers, once there are none: a heartbeat comes when there is time for it.
-    fn shed(&mut self) {
-        if self.unwritten() == 0 {
-            self.output.shed();
-            *self.conversation.connection().output() = Vec::new();
-        }
     }
 
     /// Tells the client whether publishes are taken.

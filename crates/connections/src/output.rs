@@ -3,6 +3,7 @@
 //! A client that reads slowly is never cut. One that takes not one byte for as long as it may, although some wait for it, is given up: a client
 //! that asked for no heartbeats could hold them for ever.
 
+use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
@@ -15,6 +16,25 @@ use crate::socket::Socket;
 
 /// With more waiting to be written nothing is heard.
 pub(crate) const UNWRITTEN_MAX: usize = 256 << 10;
+
+thread_local! {
+    /// What connections say is written into this, one after the other: an idle one holds no memory for it, a busy one finds it warm.
+    static SPARE: RefCell<Vec<u8>> = RefCell::default();
+}
+
+/// Room to write into.
+pub(crate) fn take_spare() -> Vec<u8> {
+    SPARE.take()
+}
+
+/// Gives room back, in which nothing is left: the larger is kept, within bounds.
+fn spare(room: Vec<u8>) {
+    SPARE.with_borrow_mut(|spare| {
+        if room.capacity() > spare.capacity() && room.capacity() <= UNWRITTEN_MAX {
+            *spare = room;
+        }
+    });
+}
 
 /// Bytes on their way to a client.
 #[derive(Debug)]
@@ -60,9 +80,8 @@ impl Output {
                     if !socket.holds_back() {
                         self.stalls_at = None;
                     }
-                    if self.bytes.capacity() > UNWRITTEN_MAX {
-                        self.bytes = Vec::new();
-                    }
+                    spare(std::mem::take(output));
+                    spare(std::mem::take(&mut self.bytes));
                     return Ok(());
                 }
                 std::mem::swap(&mut self.bytes, output);
@@ -95,10 +114,22 @@ impl Output {
             None => std::future::pending().await,
         }
     }
+}
 
-    /// Gives back room that was needed for answers. Nothing may wait here.
-    pub(crate) fn shed(&mut self) {
-        self.bytes = Vec::new();
-        self.written = 0;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_is_given_back_is_lent_to_the_next_and_the_larger_is_kept_within_bounds() {
+        let given = Vec::with_capacity(100);
+        let at = given.as_ptr();
+        spare(given);
+        spare(Vec::with_capacity(50));
+        let lent = take_spare();
+        assert_eq!((lent.as_ptr(), lent.len()), (at, 0));
+        assert_eq!(take_spare().capacity(), 0, "it is lent once");
+        spare(Vec::with_capacity(UNWRITTEN_MAX + 1));
+        assert_eq!(take_spare().capacity(), 0);
     }
 }

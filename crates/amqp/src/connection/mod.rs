@@ -572,6 +572,14 @@ impl Connection {
         &mut self.out
     }
 
+    /// Room to put out into, for a connection that has none: it holds none once all is taken out.
+    pub fn lend_room(&mut self, room: impl FnOnce() -> Vec<u8>) {
+        if self.out.capacity() == 0 {
+            self.out = room();
+            self.out.clear();
+        }
+    }
+
     /// All that was put out is on its way.
     pub fn written(&mut self, now: Time) {
         self.pulse.say(now);

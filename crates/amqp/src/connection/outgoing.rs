@@ -1,5 +1,7 @@
 //! What the broker tells, on its way to the client: answers, confirms, deliveries.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use overtake_lane::{ConsumerId, Outcome, Receipt, Refusal};
 use overtake_properties::{Short, ShortText};
@@ -138,6 +140,7 @@ impl Connection {
     /// What came of an [`Ask::Publish`]: in so many queues it is now, or why it is not.
     pub fn published(&mut self, token: Token, result: Result<u64, Refused>) {
         let Some(publish) = self.in_flight.pop_front() else { return };
+        give_back(&mut self.in_flight);
         assert_eq!(publish.token, token, "publishes are answered in the order in which they were asked");
         let InFlight { channel: number, life, number: confirm, mandatory, exchange, bytes, .. } = publish;
         self.unanswered_bytes -= bytes;
@@ -350,6 +353,14 @@ impl Connection {
 
     fn is_live(&self, number: u16, life: u64) -> bool {
         self.channels.get(&number).is_some_and(|channel| channel.life == life && !channel.is_closing)
+    }
+}
+
+/// Gives the room of a queue back that has nothing left, but for a little: an idle connection holds no memory for what it once had much of.
+pub(super) fn give_back<T>(queue: &mut VecDeque<T>) {
+    const KEPT_MAX: usize = 4;
+    if queue.is_empty() {
+        queue.shrink_to(KEPT_MAX);
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use overtake_lane::{ConsumerId, Receipt};
 
+use super::outgoing::give_back;
+
 /// A message that is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
@@ -31,10 +33,10 @@ impl Unacked {
             return Some(self.take_all());
         }
         let at = self.held.binary_search_by_key(&tag, |held| held.tag).ok()?;
-        if multiple {
-            return Some(self.held.drain(..=at).collect());
-        }
-        self.held.remove(at).map(|held| vec![held])
+        let last = if multiple { 0 } else { at };
+        let taken = self.held.drain(last..=at).collect();
+        give_back(&mut self.held);
+        Some(taken)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
@@ -83,6 +85,15 @@ mod tests {
         assert_eq!(tags(unacked.take(0, false)), None);
         assert_eq!(tags(unacked.take(0, true)), Some(vec![5, 6]));
         assert_eq!(tags(unacked.take(0, true)), Some(vec![]), "nothing is out");
+    }
+
+    #[test]
+    fn once_nothing_is_out_no_room_is_held_for_it() {
+        let mut unacked = out(1..=1_000);
+        for tag in 1..=1_000 {
+            unacked.take(tag, false);
+        }
+        assert!(unacked.held.capacity() < 10, "{}", unacked.held.capacity());
     }
 
     #[test]
