@@ -84,7 +84,8 @@ pub(super) struct Ways<D: Disk> {
 pub(super) fn run<D: Disk>(mut log: Log<D::File>, ways: &Ways<D>, shared: &Shared, freeze: &Freeze) {
     let tell = |what: News| ways.news.tell(Ask::News(what));
     let mut oldest = log.oldest();
-    while let Ok(flush) = ways.flushes.recv() {
+    let mut next = ways.flushes.recv().ok();
+    while let Some(flush) = next {
         let Flush { batch, answers, events, jobs, published, prepare, drop_spares, look } = flush;
         // Each was sent before the broker was told of it, so a batch finds every file it needs.
         ways.made.try_iter().for_each(|file| log.add(file));
@@ -146,7 +147,15 @@ pub(super) fn run<D: Disk>(mut log: Log<D::File>, ways: &Ways<D>, shared: &Share
             // The thread that does them outlives this one.
             jobs.into_iter().for_each(|job| drop(ways.jobs.send(job)));
         }
-        tell(News::Flushed(poison.map_or(Ok(batch), Err)));
+        let flushed = Ask::News(News::Flushed(poison.map_or(Ok(batch), Err)));
+        next = ways.flushes.try_recv().ok();
+        if next.is_some() {
+            ways.news.tell(flushed);
+        } else {
+            // With nothing to write this thread does what follows, most often the next batch of whoever was told, and wakes nobody for it.
+            drop(ways.news.ask(flushed));
+            next = ways.flushes.recv().ok();
+        }
     }
     freeze.close(super::STOPPED);
 }
