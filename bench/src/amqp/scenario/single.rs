@@ -45,6 +45,7 @@ static GET: Case =
 static CALL: Case = case!("remote procedure call with direct reply-to, transient, no confirms");
 static LEASE: Case = case!("lease, then acknowledge over HTTP, 1 connection");
 static LEASE_FOUR: Case = case!("lease, then acknowledge over HTTP, 4 connections");
+static LEASE_MANY: Case = case!("lease, then acknowledge over HTTP, 32 connections");
 
 impl Case {
     fn found(&'static self, took: &Took, mut trips: Spread) -> Vec<Finding> {
@@ -73,7 +74,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     call(stage, "calls", WARM_UP)?;
     let (took, trips) = call(stage, "calls", count)?;
     found.extend(CALL.found(&took, trips));
-    for (case, connections) in [(&LEASE, 1), (&LEASE_FOUR, 4)] {
+    for (case, connections) in [(&LEASE, 1), (&LEASE_FOUR, 4), (&LEASE_MANY, 32)] {
         let each = stage.count(LEASES) / connections;
         let leased = lease(stage, &format!("leases-{connections}"), connections, each)?;
         found.extend(leased.map(|(took, trips)| case.found(&took, trips)).unwrap_or_default());
