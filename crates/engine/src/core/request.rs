@@ -241,6 +241,17 @@ impl Request {
             _ => 0,
         }
     }
+
+    /// Messages that it publishes, leases at most, or settles, where it says how many; else 1.
+    pub(crate) fn work(&self) -> usize {
+        match self {
+            Self::By { request, .. } => request.work(),
+            Self::Publish { messages, settlements } => messages.len() + settlements.len(),
+            Self::Lease { lease, .. } => lease.max as usize,
+            Self::Do(Command::Settle { receipts, .. }) => receipts.len(),
+            _ => 1,
+        }
+    }
 }
 
 impl Answer {

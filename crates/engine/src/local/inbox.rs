@@ -26,10 +26,9 @@ const BUSY: u8 = 1;
 /// Something was put in since the round began, or nobody has begun one.
 const ASKED: u8 = 2;
 
-/// Requests that a guest works off itself: more of them take longer than to wake the broker thread, which then works beside whoever asked.
-const GUEST_REQUESTS_MAX: usize = 16;
-/// Rounds of a guest, while others go on asking.
-const GUEST_ROUNDS_MAX: usize = 4;
+/// Messages, or requests, that a guest works off itself: more of them take longer than to wake the broker thread, which then works beside whoever
+/// asked, and beside the other connections that this thread serves.
+const GUEST_WORK_MAX: usize = 16;
 
 /// The inbox, and the broker behind it.
 pub(super) struct Inbox {
@@ -51,7 +50,7 @@ impl Inbox {
 
     /// Puts it in. It may be done, and answered, before this returns: whoever asks must hold nothing that the broker needs.
     pub(super) fn ask(&self, ask: Ask) -> Result<(), Gone> {
-        let is_small = ask.len() <= GUEST_REQUESTS_MAX;
+        let is_small = ask.work() <= GUEST_WORK_MAX;
         if self.put(ask)? {
             if is_small {
                 self.run_as_guest();
@@ -77,8 +76,7 @@ impl Inbox {
 
     fn run_as_guest(&self) {
         let _guard = EndsTheProcess;
-        for _ in 0..GUEST_ROUNDS_MAX {
-            let Next::At(wake) = self.round(BrokerLoop::round_of_guest) else { break };
+        if let Next::At(wake) = self.round(BrokerLoop::round_of_guest) {
             self.bell.ring_by(wake);
             if self.leave() {
                 return;

@@ -197,6 +197,15 @@ impl Ask {
     fn len(&self) -> usize {
         if let Self::Batch { asks, .. } = self { asks.len().max(1) } else { 1 }
     }
+
+    /// Messages that it publishes, leases or settles, as far as it says so; at least its requests.
+    fn work(&self) -> usize {
+        match self {
+            Self::Request { request, .. } => request.work(),
+            Self::Batch { asks, .. } => asks.as_slice().iter().map(|ask| ask.request.work()).sum(),
+            _ => 1,
+        }
+    }
 }
 
 impl LocalEngine {
