@@ -247,7 +247,7 @@ async fn cancelled(token: Option<&CancellationToken>) {
     }
 }
 
-/// What comes of it without waiting.
+/// The output of a future that is ready at once.
 fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -255,7 +255,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// What is asked for next.
+/// The requests that are handed over next.
 fn batch(requests: &[Ask]) -> &[Ask] {
     &requests[..requests.len().min(BATCH_MAX)]
 }

@@ -1,4 +1,4 @@
-//! A broker's process: it ends with whoever started it.
+//! A broker's process, which ends with whoever started it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -108,7 +108,7 @@ impl Process {
         last.into_iter().rev().collect::<Vec<_>>().join(" | ")
     }
 
-    /// What it takes of this machine.
+    /// Its processor time and memory.
     pub(crate) fn usage(&self) -> Usage {
         Usage::of(self.child.id())
     }

@@ -1,4 +1,4 @@
-//! What a broker's process takes of this machine, whoever started it: proc(5).
+//! Processor time and memory of a broker's process, whoever started it: proc(5).
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What the disk allows at most, to read publishes beside.
+//! The most that the disk allows, to compare publishes with.
 
 use std::time::{Duration, Instant};
 

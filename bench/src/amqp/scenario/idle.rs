@@ -1,4 +1,4 @@
-//! What clients cost that do nothing, at once and after they did something.
+//! Memory of clients that do nothing, once they are connected and after a burst of work.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const CONNECTIONS: u64 = 10_000;
 /// Until a broker has put away what opening took.
 const SETTLE: Duration = Duration::from_secs(3);
 const QUEUE: &str = "burst";
-/// What each connection publishes and gets at once, and bytes of each.
+/// Messages that each connection publishes and gets at once, and bytes of each.
 const BURST: u64 = 100;
 const BURST_LEN: usize = 4 << 10;
 
@@ -64,7 +64,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     ])
 }
 
-/// What each connection publishes and gets before it idles.
+/// The bursts of all connections, one after the other.
 struct Bursts {
     post: Post,
     ledger: Ledger,

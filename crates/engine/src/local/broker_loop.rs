@@ -38,7 +38,7 @@ const LOOK_MS: u64 = 1_000;
 /// And so often while there is not: others use the disk, too.
 const LOOK_IDLE_MS: u64 = 10_000;
 
-/// The threads that work for this one.
+/// The threads that work for the broker.
 pub(super) struct Hands {
     /// The disk thread.
     pub(super) flushes: Sender<Flush>,
@@ -58,6 +58,7 @@ pub(super) enum Next {
     Over,
 }
 
+/// The broker, and what is on its way to it and from it.
 pub(super) struct BrokerLoop {
     core: Core<Ticket>,
     asks: Receiver<Ask>,
@@ -136,7 +137,7 @@ impl BrokerLoop {
     }
 
     /// The same on the thread of whoever asked. Scans are left to the broker thread: a step of one may take longer than what was asked.
-    pub(super) fn round_of_guest(&mut self) -> Next {
+    pub(super) fn round_inline(&mut self) -> Next {
         if self.core.is_scanning() { Next::Now } else { self.round() }
     }
 

@@ -1,13 +1,13 @@
 //! The inbox of the broker, and who works it off.
 //!
 //! One thread at a time runs the broker: the broker thread, or whoever puts a small request in while nobody runs it (*flat combining*: Hendler,
-//! Incze, Shavit and Tzafrir, 2010). To wake another thread takes longer than most requests do, and then that has to wake the one that asked. Who
-//! runs it as a guest does one round, and hands over to the broker thread whatever is left.
+//! Incze, Shavit and Tzafrir, 2010). To wake another thread takes longer than most requests do, and then that has to wake the one that asked. Whoever
+//! runs it inline, on its own thread, does one round, and hands over to the broker thread whatever is left.
 //!
 //! ```text
 //!   idle ── put ──▶ asked ── a round begins ──▶ busy ── the round is over ──▶ idle
 //!                     ▲                          │
-//!                     └────────── put ───────────┘   whoever runs it does another round
+//!                     └────────── put ───────────┘   the broker thread does another round
 //! ```
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -26,9 +26,9 @@ const BUSY: u8 = 1;
 /// Something was put in since the round began, or nobody has begun one.
 const ASKED: u8 = 2;
 
-/// Messages, or requests, that a guest works off itself: more of them take longer than to wake the broker thread, which then works beside whoever
+/// Messages, or requests, that are worked off inline: more of them take longer than to wake the broker thread, which then works beside whoever
 /// asked, and beside the other connections that this thread serves.
-const GUEST_WORK_MAX: usize = 16;
+const INLINE_WORK_MAX: usize = 16;
 
 /// The inbox, and the broker behind it.
 pub(super) struct Inbox {
@@ -50,10 +50,10 @@ impl Inbox {
 
     /// Puts it in. It may be done, and answered, before this returns: whoever asks must hold nothing that the broker needs.
     pub(super) fn ask(&self, ask: Ask) -> Result<(), Gone> {
-        let is_small = ask.work() <= GUEST_WORK_MAX;
+        let is_small = ask.work() <= INLINE_WORK_MAX;
         if self.put(ask)? {
             if is_small {
-                self.run_as_guest();
+                self.run_inline();
             } else {
                 self.bell.hand_over();
             }
@@ -74,9 +74,9 @@ impl Inbox {
         Ok(self.state.swap(ASKED, Ordering::AcqRel) == IDLE)
     }
 
-    fn run_as_guest(&self) {
+    fn run_inline(&self) {
         let _guard = EndsTheProcess;
-        if let Next::At(wake) = self.round(BrokerLoop::round_of_guest) {
+        if let Next::At(wake) = self.round(BrokerLoop::round_inline) {
             self.bell.ring_by(wake);
             if self.leave() {
                 return;
