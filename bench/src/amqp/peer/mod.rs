@@ -1,6 +1,7 @@
 //! The brokers that are measured: each is started anew for each scenario, on loopback, in a directory of its own.
 
 mod beanstalkd;
+pub(super) mod callgrind;
 mod commits;
 mod overtake;
 pub(crate) mod process;

@@ -3,6 +3,7 @@
 mod disk;
 mod firehose;
 mod idle;
+mod instructions;
 mod quality;
 mod rates;
 mod single;
@@ -85,6 +86,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         fits: |peer| peer.is_amqp() && peer != Peer::Sink,
         is_long: true,
         run: idle::run,
+    },
+    Scenario {
+        name: "instructions",
+        about: "instructions of the broker for each message, and where: counted by Callgrind, without checking passwords",
+        fits: |peer| peer == Peer::Overtake,
+        is_long: true,
+        run: instructions::run,
     },
 ];
 

@@ -86,7 +86,7 @@ pub(super) fn publish_and_drain(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Published)> {
+pub(super) fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Published)> {
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
     let watch = Watch::start(stage.broker.usage())?;
@@ -127,7 +127,7 @@ fn four(stage: &Stage<'_>, queue: &str, count: u64) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-fn empty(stage: &Stage<'_>, queue: &str, prefetch: u16, count: u64) -> Result<(Took, Duration)> {
+pub(super) fn empty(stage: &Stage<'_>, queue: &str, prefetch: u16, count: u64) -> Result<(Took, Duration)> {
     let mut ledger = Ledger::new(Order::All);
     let watch = Watch::start(stage.broker.usage())?;
     let taker = stage.broker.taker(queue, prefetch)?;

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
+use super::rates;
 use crate::amqp::Stage;
 use crate::amqp::finding::Better::{Less, More};
 use crate::amqp::finding::{Finding, Measure};
@@ -11,7 +12,7 @@ use crate::amqp::letter::{Ledger, Letter, Order, Post};
 use crate::amqp::peer::Peer;
 use crate::amqp::tally::{Took, Watch};
 use crate::amqp::wire::http::Http;
-use crate::amqp::work::{Level, drain, publish, publish_while};
+use crate::amqp::work::{Level, drain, publish_while};
 use crate::spread::Spread;
 
 const MESSAGES: u64 = 20_000;
@@ -74,15 +75,19 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     call(stage, "calls", WARM_UP)?;
     let (took, trips) = call(stage, "calls", count)?;
     found.extend(CALL.found(&took, trips));
-    for (case, connections) in [(&LEASE, 1), (&LEASE_FOUR, 4), (&LEASE_MANY, 32)] {
-        let each = stage.count(LEASES) / connections;
-        let leased = lease(stage, &format!("leases-{connections}"), connections, each)?;
-        found.extend(leased.map(|(took, trips)| case.found(&took, trips)).unwrap_or_default());
+    // Others speak no HTTP of ours.
+    if stage.peer == Peer::Overtake {
+        for (case, connections) in [(&LEASE, 1), (&LEASE_FOUR, 4), (&LEASE_MANY, 32)] {
+            let (queue, each) = (format!("leases-{connections}"), stage.count(LEASES) / connections);
+            rates::fill(stage, &queue, connections * each)?;
+            let (took, trips) = lease(stage, &queue, connections, each)?;
+            found.extend(case.found(&took, trips));
+        }
     }
     Ok(found)
 }
 
-fn publish_one_by_one(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
+pub(super) fn publish_one_by_one(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
     let watch = Watch::start(stage.broker.usage())?;
@@ -98,7 +103,7 @@ fn take_all(stage: &Stage<'_>, queue: &str, count: u64) -> Result<()> {
     stage.broker.is_empty(queue)
 }
 
-fn get(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
+pub(super) fn get(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     let (mut getter, mut ledger) = (stage.broker.getter(queue)?, Ledger::new(Order::All));
     let watch = Watch::start(stage.broker.usage())?;
     let trips = trips(count, || getter.get(&mut |delivery| ledger.enter(Letter::read(&delivery)?)))?;
@@ -110,7 +115,7 @@ fn get(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
 }
 
 /// One connection calls, a second one replies.
-fn call(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
+pub(super) fn call(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     stage.broker.declare(queue)?;
     let mut responder = stage.broker.responder(queue)?;
     let (mut caller, mut post) = (stage.broker.caller(queue)?, Post::new(0));
@@ -132,17 +137,14 @@ fn call(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Spread)> {
     Ok((took, trips))
 }
 
-/// So many on each connection; `None` where the broker does not speak our HTTP.
-fn lease(stage: &Stage<'_>, queue: &str, connections: u64, each: u64) -> Result<Option<(Took, Spread)>> {
+/// So many on each connection.
+pub(super) fn lease(stage: &Stage<'_>, queue: &str, connections: u64, each: u64) -> Result<(Took, Spread)> {
     let mut clients = Vec::new();
     for _ in 0..connections {
-        let Some(mut http) = stage.broker.http()? else { return Ok(None) };
+        let mut http = stage.broker.http()?.context("it does not speak HTTP")?;
         http.use_token()?;
         clients.push(http);
     }
-    stage.broker.declare(queue)?;
-    let mut source = stage.broker.source(queue)?;
-    publish(&mut *source, &mut Post::new(0), Level::Any, connections * each)?;
     let watch = Watch::start(stage.broker.usage())?;
     let (mut ledger, mut trips) = (Ledger::new(Order::All), Spread::default());
     std::thread::scope(|scope| {
@@ -157,7 +159,7 @@ fn lease(stage: &Stage<'_>, queue: &str, connections: u64, each: u64) -> Result<
     let took = watch.stop()?;
     ledger.is_complete(connections * each)?;
     stage.broker.is_empty(queue)?;
-    Ok(Some((took, trips)))
+    Ok((took, trips))
 }
 
 fn lease_each(mut http: Http, queue: &str, count: u64) -> Result<(Ledger, Spread)> {
