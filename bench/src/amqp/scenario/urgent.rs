@@ -9,7 +9,6 @@ use anyhow::Result;
 use crate::amqp::finding::Better::{Less, More, Neither};
 use crate::amqp::finding::{Finding, Measure};
 use crate::amqp::letter::{Ledger, Order, Post, now_ns};
-use crate::amqp::peer::Peer;
 use crate::amqp::wire::{Taker, ready};
 use crate::amqp::work::{Level, publish, take};
 use crate::amqp::{LEVELS, Stage};
@@ -51,12 +50,12 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
 
 /// What takes hours to fill is left out.
 fn depths(stage: &Stage<'_>) -> Vec<(&'static str, u64)> {
-    let (plan, peer) = (stage.plan, stage.peer);
-    let most = match peer {
-        Peer::Beanstalkd => 10_000,
+    let plan = stage.plan;
+    let most = match stage.peer.slowness() {
+        10.. => 10_000,
         _ if plan.quick => 100_000,
-        Peer::RabbitMq | Peer::BeanstalkdUnsynced if plan.long => 1_000_000,
-        Peer::RabbitMq | Peer::BeanstalkdUnsynced => 100_000,
+        2.. if plan.long => 1_000_000,
+        2.. => 100_000,
         _ if plan.long => 10_000_000,
         _ => 1_000_000,
     };
@@ -146,7 +145,8 @@ impl<'a> Bulk<'a> {
         while !self.is_done.load(Relaxed) {
             if ready([taker.socket()], LOOK)? == [true] {
                 came.take(&mut *taker, &self.taken)?;
-            } else if self.is_over.load(Relaxed) && self.taken.load(Relaxed) == self.published.load(Relaxed) {
+            }
+            if self.is_over.load(Relaxed) && self.taken.load(Relaxed) == self.published.load(Relaxed) {
                 self.is_done.store(true, Relaxed);
             }
         }
