@@ -10,7 +10,8 @@ overtake-bench [NAME…] [--long | --quick] [--only=TEXT] [--json[=FILE]]
   --only=TEXT    only what has this in its name
   --json         lines of JSON in place of tables
   --json=FILE    JSON in a file, as well as tables
-  --peers=A,B    amqp: only these of sink, overtake, rabbitmq, beanstalkd, beanstalkd-unsynced
+  --peers=A,B    amqp: only these of sink, overtake, rabbitmq, beanstalkd, beanstalkd-unsynced, redis, redis-unsynced,
+                 nats-unsynced
   --url=URL      amqp: the broker at amqp://[user:password@]host[:port][/vhost], in place of others', twice in turn with ours;
                  with --peers, ours only if it is named
 ";

@@ -129,9 +129,9 @@ fn chosen(plan: Plan, notes: &mut Vec<String>) -> Vec<Peer> {
     }
     let by_itself = |peer: Peer| match peer {
         Peer::Given => !plan.url.is_empty(),
-        Peer::BeanstalkdUnsynced => false,
+        Peer::BeanstalkdUnsynced | Peer::RedisUnsynced | Peer::NatsUnsynced => false,
         Peer::Sink | Peer::Overtake => true,
-        Peer::RabbitMq | Peer::Beanstalkd => plan.url.is_empty(),
+        Peer::RabbitMq | Peer::Beanstalkd | Peer::Redis => plan.url.is_empty(),
     };
     let is_chosen = |peer: &Peer| match &named[..] {
         [] => by_itself(*peer),
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_broker_that_is_given_is_measured_twice_in_turn_with_ours() {
-        assert_eq!(measured("", ""), ["sink", "overtake", "rabbitmq", "beanstalkd"]);
+        assert_eq!(measured("", ""), ["sink", "overtake", "rabbitmq", "beanstalkd", "redis"]);
         assert_eq!(measured("", "amqp://a"), ["sink", "overtake", "url", "overtake", "url"]);
         assert_eq!(measured("overtake", "amqp://a"), ["overtake", "url", "overtake", "url"]);
         assert_eq!(measured("sink", "amqp://a"), ["sink", "url"]);

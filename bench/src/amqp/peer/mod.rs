@@ -1,9 +1,9 @@
 //! The brokers that are measured: each is started anew for each scenario, on loopback, in a directory of its own.
 
-mod beanstalkd;
 pub(super) mod callgrind;
 mod commits;
 mod overtake;
+mod packed;
 pub(crate) mod process;
 mod rabbitmq;
 mod sink;
@@ -17,8 +17,7 @@ use tempfile::TempDir;
 
 use super::wire::amqp::{Address, Caller, Connection, Getter, Responder, Resting};
 use super::wire::http::Http;
-use super::wire::tube::{self, Putter, Reserver};
-use super::wire::{Source, Taker};
+use super::wire::{Source, Taker, nats, redis, tube};
 use process::Process;
 use usage::Usage;
 
@@ -32,13 +31,28 @@ pub(crate) enum Peer {
     Beanstalkd,
     /// As it is mostly run: what was confirmed may be lost.
     BeanstalkdUnsynced,
+    /// With a queue of sorted sets and scripts, as its users write it.
+    Redis,
+    /// As it is mostly run: what was confirmed may be lost.
+    RedisUnsynced,
+    /// JetStream. Version 2.9 cannot sync before it confirms.
+    NatsUnsynced,
     /// Whatever listens at an address somebody gave.
     Given,
 }
 
 impl Peer {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Sink, Self::Overtake, Self::RabbitMq, Self::Beanstalkd, Self::BeanstalkdUnsynced, Self::Given];
+    pub(super) const ALL: [Self; 9] = [
+        Self::Sink,
+        Self::Overtake,
+        Self::RabbitMq,
+        Self::Beanstalkd,
+        Self::BeanstalkdUnsynced,
+        Self::Redis,
+        Self::RedisUnsynced,
+        Self::NatsUnsynced,
+        Self::Given,
+    ];
 
     /// In tables, and in `--peers`.
     pub(super) fn name(self) -> &'static str {
@@ -48,11 +62,14 @@ impl Peer {
             Self::RabbitMq => "rabbitmq",
             Self::Beanstalkd => "beanstalkd",
             Self::BeanstalkdUnsynced => "beanstalkd-unsynced",
+            Self::Redis => "redis",
+            Self::RedisUnsynced => "redis-unsynced",
+            Self::NatsUnsynced => "nats-unsynced",
             Self::Given => "url",
         }
     }
 
-    /// When a confirmed message is on the disk.
+    /// When a confirmed message is on the disk, and how urgency is made where the broker has no priorities.
     pub(super) fn durability(self) -> &'static str {
         match self {
             Self::Sink => "keeps nothing",
@@ -62,6 +79,14 @@ impl Peer {
             }
             Self::Beanstalkd => "-b DIR -f0: fsync after each put and each delete",
             Self::BeanstalkdUnsynced => "-b DIR -F: never synced",
+            Self::Redis => {
+                "appendfsync always: fdatasync before each confirm, many messages in one; a sorted set and scripts"
+            }
+            Self::RedisUnsynced => "appendfsync everysec: synced each second; a sorted set and scripts",
+            Self::NatsUnsynced => {
+                "JetStream, file storage, synced every 2 minutes; it has no priorities: a work queue with a pull \
+                 consumer for each level, asked in turn, the most urgent first"
+            }
             Self::Given => "as its owner has it",
         }
     }
@@ -76,7 +101,7 @@ impl Peer {
     }
 
     pub(super) fn is_amqp(self) -> bool {
-        !matches!(self, Self::Beanstalkd | Self::BeanstalkdUnsynced)
+        matches!(self, Self::Sink | Self::Overtake | Self::RabbitMq | Self::Given)
     }
 
     /// Starts it.
@@ -88,8 +113,11 @@ impl Peer {
             Self::Sink => sink::start(),
             Self::Overtake => overtake::start(),
             Self::RabbitMq => rabbitmq::start(),
-            Self::Beanstalkd => beanstalkd::start("-f0"),
-            Self::BeanstalkdUnsynced => beanstalkd::start("-F"),
+            Self::Beanstalkd => packed::beanstalkd("-f0"),
+            Self::BeanstalkdUnsynced => packed::beanstalkd("-F"),
+            Self::Redis => packed::redis("always"),
+            Self::RedisUnsynced => packed::redis("everysec"),
+            Self::NatsUnsynced => packed::nats(),
             Self::Given => given(url),
         }
     }
@@ -100,6 +128,8 @@ impl Peer {
 pub(crate) enum Dial {
     Amqp(Address),
     Tube(SocketAddr),
+    Redis(SocketAddr),
+    Nats(SocketAddr),
 }
 
 /// A broker that listens. It ends when this does, and its directory goes.
@@ -117,7 +147,7 @@ impl Broker {
     pub(crate) fn url(&self) -> Option<String> {
         match &self.dial {
             Dial::Amqp(address) => Some(format!("amqp://{}", address.socket)),
-            Dial::Tube(_) => None,
+            _ => None,
         }
     }
 
@@ -130,7 +160,7 @@ impl Broker {
         match (&self.process, &self.dial) {
             (Some(process), _) => Some(process.usage()),
             (None, Dial::Amqp(address)) => Usage::listening(address.socket).filter(|usage| !usage.is_own()),
-            (None, Dial::Tube(_)) => None,
+            (None, _) => None,
         }
     }
 
@@ -141,14 +171,17 @@ impl Broker {
                 connection.declare(queue)?;
                 connection.close()
             }
-            Dial::Tube(_) => Ok(()),
+            Dial::Nats(address) => nats::declare(*address, queue),
+            Dial::Tube(_) | Dial::Redis(_) => Ok(()),
         }
     }
 
     pub(super) fn source(&self, queue: &str) -> Result<Box<dyn Source>> {
         Ok(match &self.dial {
             Dial::Amqp(address) => Box::new(Connection::open(address)?.publisher(queue)?),
-            Dial::Tube(address) => Box::new(Putter::open(*address, queue)?),
+            Dial::Tube(address) => Box::new(tube::Putter::open(*address, queue)?),
+            Dial::Redis(address) => Box::new(redis::Putter::open(*address, queue)?),
+            Dial::Nats(address) => Box::new(nats::Publisher::open(*address, queue)?),
         })
     }
 
@@ -156,7 +189,9 @@ impl Broker {
     pub(super) fn taker(&self, queue: &str, prefetch: u16) -> Result<Box<dyn Taker>> {
         Ok(match &self.dial {
             Dial::Amqp(address) => Box::new(Connection::open(address)?.consumer(queue, prefetch)?),
-            Dial::Tube(address) => Box::new(Reserver::open(*address, queue, prefetch)?),
+            Dial::Tube(address) => Box::new(tube::Reserver::open(*address, queue, prefetch)?),
+            Dial::Redis(address) => Box::new(redis::Worker::open(*address, queue, prefetch)?),
+            Dial::Nats(address) => Box::new(nats::Puller::open(*address, queue, prefetch)?),
         })
     }
 
@@ -186,7 +221,7 @@ impl Broker {
     fn connect(&self) -> Result<Connection> {
         match &self.dial {
             Dial::Amqp(address) => Connection::open(address),
-            Dial::Tube(_) => bail!("it does not speak AMQP"),
+            _ => bail!("it does not speak AMQP"),
         }
     }
 
@@ -203,6 +238,8 @@ impl Broker {
                 Ok(depth)
             }
             Dial::Tube(address) => tube::depth(*address, queue),
+            Dial::Redis(address) => redis::depth(*address, queue),
+            Dial::Nats(address) => nats::depth(*address, queue),
         };
         let mut left = 0;
         let empty = wait_until(Duration::from_secs(10), || {

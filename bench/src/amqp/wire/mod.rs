@@ -1,4 +1,4 @@
-//! What a load generator asks of a connection to a broker, and the two protocols in which it does.
+//! What a load generator asks of a connection to a broker, and the protocols in which it does.
 //!
 //! Cheap on purpose: what is written is gathered until it is flushed, what is read is borrowed, and each read is one call
 //! of the system however much it brings. The sockets block; who must not wait looks first with [`ready`].
@@ -7,7 +7,10 @@ pub(super) mod amqp;
 mod confirms;
 pub(super) mod http;
 pub(super) mod input;
+mod line;
+pub(super) mod nats;
 pub(super) mod readiness;
+pub(super) mod redis;
 pub(super) mod tube;
 
 use std::net::TcpStream;

@@ -3,78 +3,35 @@
 //! Replies come in the order of the commands, so they may be sent ahead: a prefetch is so many reservations at once. One that
 //! waits holds up the commands behind it, `delete` as well; so only the first waits, and not for long.
 
-use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, Result, bail};
 
-use super::input::{Input, connect};
+use super::line::{Line, body, line, number};
 use super::{Delivery, Source, Taker};
 use crate::amqp::LEVELS;
 
 /// A consumer that says nothing for so long loses what it took, s; none does.
 const TIME_TO_RUN_S: u32 = 3_600;
 
-struct Line {
-    socket: TcpStream,
-    input: Input,
-    out: Vec<u8>,
-}
-
-impl Line {
-    fn open(address: SocketAddr) -> Result<Self> {
-        Ok(Self { socket: connect(address)?, input: Input::new(), out: Vec::new() })
-    }
-
-    fn say(&mut self, line: std::fmt::Arguments<'_>) {
-        self.out.write_fmt(line).expect("a vector takes all");
-        self.out.extend_from_slice(b"\r\n");
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.socket.write_all(&self.out).context("writing to beanstalkd")?;
-        self.out.clear();
-        Ok(())
-    }
-
-    /// One line that must begin like this; what follows there.
-    fn expect(&mut self, start: &str) -> Result<String> {
-        self.flush()?;
-        loop {
-            if let Some((line, len)) = line(self.input.unread()) {
-                let line = String::from_utf8_lossy(line).into_owned();
-                self.input.consume(len);
-                let rest = line.strip_prefix(start).with_context(|| format!("beanstalkd says {line}"))?;
-                return Ok(rest.trim().to_owned());
-            }
-            self.input.fill(&mut self.socket)?;
-        }
-    }
-}
-
-/// The first line without its end, and its length with it.
-fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
-    Some((&bytes[..end], end + 2))
-}
-
-fn number(word: Option<&[u8]>) -> Result<u64> {
-    let digits = word.context("a number is missing")?;
-    digits.iter().try_fold(0, |number, digit| match digit {
-        b'0'..=b'9' => Ok(number * 10 + u64::from(digit - b'0')),
-        _ => bail!("{} is no number", digits.escape_ascii()),
-    })
+/// Waits for one line that must begin like this; what follows there.
+fn expect(wire: &mut Line, start: &str) -> Result<String> {
+    let said = wire.answer(|bytes| {
+        Ok(line(bytes).map(|(said, len)| (String::from_utf8_lossy(said).into_owned(), len)))
+    })?;
+    let rest = said.strip_prefix(start).with_context(|| format!("beanstalkd says {said}"))?;
+    Ok(rest.trim().to_owned())
 }
 
 /// How many jobs of a tube are there, whoever has them.
 pub(crate) fn depth(address: SocketAddr, tube: &str) -> Result<u64> {
     let mut wire = Line::open(address)?;
     wire.say(format_args!("stats-tube {tube}"));
-    let len = match wire.expect("") {
-        Ok(said) if said == "NOT_FOUND" => return Ok(0),
-        Ok(said) => number(said.strip_prefix("OK ").map(str::as_bytes))? as usize,
-        Err(error) => return Err(error),
-    };
+    let said = expect(&mut wire, "")?;
+    if said == "NOT_FOUND" {
+        return Ok(0);
+    }
+    let len = number(said.strip_prefix("OK ").map(str::as_bytes))? as usize;
     while wire.input.unread().len() < len {
         wire.input.fill(&mut wire.socket)?;
     }
@@ -97,7 +54,7 @@ impl Putter {
     pub(crate) fn open(address: SocketAddr, tube: &str) -> Result<Self> {
         let mut wire = Line::open(address)?;
         wire.say(format_args!("use {tube}"));
-        wire.expect("USING")?;
+        expect(&mut wire, "USING")?;
         Ok(Self { wire, put: 0, answered: 0 })
     }
 }
@@ -107,8 +64,7 @@ impl Source for Putter {
         // 0 is the most urgent there.
         let (priority, len) = (LEVELS - 1 - level, body.len());
         self.wire.say(format_args!("put {priority} 0 {TIME_TO_RUN_S} {len}"));
-        self.wire.out.extend_from_slice(body);
-        self.wire.out.extend_from_slice(b"\r\n");
+        self.wire.body(body);
         self.put += 1;
         self.put - 1
     }
@@ -152,8 +108,8 @@ impl Reserver {
     pub(crate) fn open(address: SocketAddr, tube: &str, prefetch: u16) -> Result<Self> {
         let mut wire = Line::open(address)?;
         wire.say(format_args!("watch {tube}\r\nignore default"));
-        wire.expect("WATCHING")?;
-        wire.expect("WATCHING")?;
+        expect(&mut wire, "WATCHING")?;
+        expect(&mut wire, "WATCHING")?;
         Ok(Self { wire, expected: 0, free: prefetch.into(), asked: 0, deleting: 0 })
     }
 
@@ -189,9 +145,9 @@ fn answer(bytes: &[u8]) -> Result<Option<(Answer<'_>, usize)>> {
         bail!("beanstalkd says {}", said.escape_ascii());
     }
     let (tag, body_len) = (number(words.next())?, number(words.next())? as usize);
-    let Some(body) = bytes[len..].get(..body_len + 2) else { return Ok(None) };
-    let delivery = Delivery { tag, body: &body[..body_len], ..Delivery::default() };
-    Ok(Some((Answer::Reserved(delivery), len + body_len + 2)))
+    let Some((body, len)) = body(bytes, len, body_len) else { return Ok(None) };
+    let delivery = Delivery { tag, body, ..Delivery::default() };
+    Ok(Some((Answer::Reserved(delivery), len)))
 }
 
 impl Taker for Reserver {
