@@ -53,12 +53,12 @@ pub(super) async fn publish(mut session: Session, messages: usize, properties: &
         let room = (UNCONFIRMED - (asked - confirmed)).min(messages - asked).min(BATCH);
         let ask = |token| Ask {
             token: Some(token as u64),
-            request: Request::PublishOne(NewMessage {
+            request: Request::PublishOne(Box::new(NewMessage {
                 to: Target::Queue(Arc::clone(&queue)),
                 priority: Given::Number(dice.roll(10) as i64),
                 content: Content { body: body.clone(), properties: properties.clone(), ..Content::default() },
                 ..NewMessage::default()
-            }),
+            })),
         };
         if room > 0 {
             let batch = (asked..asked + room).map(ask).collect();

@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_message_takes_the_right_to_write_where_it_goes() {
-        let to = |to| Request::PublishOne(NewMessage { to, ..NewMessage::default() });
+        let to = |to| Request::PublishOne(Box::new(NewMessage { to, ..NewMessage::default() }));
         assert_eq!(takes(&to(Target::Queue("q".into()))), "write queue q");
         let exchange = |name: &str| Target::Exchange {
             name: name.into(),

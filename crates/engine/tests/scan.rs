@@ -66,7 +66,7 @@ impl Engine {
             content: Content { body: vec![0; 10].into(), ..Content::default() },
             ..NewMessage::default()
         };
-        self.ask("publish", Request::PublishOne(message))
+        self.ask("publish", Request::PublishOne(Box::new(message)))
     }
 
     fn browse(&mut self, browse: Browse) -> Vec<Told> {
@@ -558,7 +558,7 @@ fn a_long_purge_is_refused_as_a_short_one_is() {
     engine.ask("declare", by(1, Request::Do(declare)));
     for _ in 0..5_000 {
         let message = NewMessage { to: Target::Queue("mine".into()), ..NewMessage::default() };
-        engine.ask("publish", by(1, Request::PublishOne(message)));
+        engine.ask("publish", by(1, Request::PublishOne(Box::new(message))));
     }
     let lease = LeaseRequest::new("mine".into(), 4_600);
     engine.ask("lease", by(1, Request::Lease { consumer: ConsumerId(1), lease }));

@@ -31,7 +31,6 @@ const BITES_MAX: u64 = 60;
 
 /// What the engine is made to do.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub(crate) enum Act {
     /// Time passes.
     Tick,

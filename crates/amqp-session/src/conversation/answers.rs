@@ -67,7 +67,7 @@ impl Conversation {
             }),
             Err(Refused::Because { text, .. }) => serde_json::json!({ "error": "failed", "detail": text }),
         };
-        let request = Request::PublishOne(reply.message(&body));
+        let request = Request::PublishOne(Box::new(reply.message(&body)));
         self.requests.push(Asked { token: None, request });
     }
 

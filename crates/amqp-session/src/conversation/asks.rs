@@ -65,15 +65,15 @@ impl Conversation {
             return;
         }
         let publisher = Publisher { here: &self.here, replies };
-        let message = message::message(publish, &publisher, &mut self.ways);
-        match message.and_then(|message| self.judge_publish(&message).map(|()| message)) {
-            Ok(message) => {
-                self.publishes.message(token);
-                let request = Request::PublishOne(message);
-                self.requests.push(Asked { token: Some(PUBLISH), request });
-            }
-            Err(refused) => self.refuse(token, refused),
+        let message = match message::message(publish, &publisher, &mut self.ways) {
+            Ok(message) => Box::new(message),
+            Err(refused) => return self.refuse(token, refused),
+        };
+        if let Err(refused) = self.judge_publish(&message) {
+            return self.refuse(token, refused);
         }
+        self.publishes.message(token);
+        self.requests.push(Asked { token: Some(PUBLISH), request: Request::PublishOne(message) });
     }
 
     fn judge_publish(&mut self, message: &NewMessage) -> Result<(), Refused> {

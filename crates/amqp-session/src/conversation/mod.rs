@@ -3,12 +3,13 @@
 mod answers;
 mod asks;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use overtake_amqp::ReplyCode;
-use overtake_amqp::connection::{self as amqp, Connection, NoVhost, Refused};
+use overtake_amqp::connection::{self as amqp, Ask, Connection, NoVhost, Refused};
 use overtake_engine::core::Request;
 use overtake_engine::{Ask as Asked, Event, Failure, Holder};
 use overtake_lane::{Command, ConsumerId, Time};
@@ -59,6 +60,23 @@ pub enum Wish {
         /// Its name.
         vhost: String,
     },
+}
+
+/// So many asks have room in what is kept for the next connection.
+const SPARE_MAX: usize = 1_024;
+
+thread_local! {
+    /// What connections ask is gathered in this, one after the other: an idle one holds no memory for it, a busy one finds it warm.
+    static SPARE: RefCell<Vec<Ask>> = RefCell::default();
+}
+
+/// Gives room back, in which nothing is left: the larger is kept, within bounds.
+fn spare(asks: Vec<Ask>) {
+    SPARE.with_borrow_mut(|spare| {
+        if asks.capacity() > spare.capacity() && asks.capacity() <= SPARE_MAX {
+            *spare = asks;
+        }
+    });
 }
 
 /// A client, from its first byte to its last.
@@ -135,6 +153,7 @@ impl Conversation {
 
     /// Takes what can be taken of these bytes, as [`Connection::receive`].
     pub fn receive(&mut self, now: Time, bytes: &mut BytesMut) {
+        self.connection.lend_asks(|| SPARE.take());
         self.connection.receive(now, bytes);
     }
 
@@ -186,14 +205,16 @@ impl Conversation {
     /// What is to be asked of the session, in order. Numbers for consumers come from there ([`overtake_engine::Asks::next_consumer`]).
     pub fn take_requests(&mut self, mut next_consumer: impl FnMut() -> ConsumerId) -> Vec<Asked> {
         loop {
-            let asks = self.connection.take_asks();
+            let mut asks = self.connection.take_asks();
             if asks.is_empty() {
+                spare(asks);
                 return std::mem::take(&mut self.requests);
             }
             self.requests.reserve(asks.len());
-            for ask in asks {
+            for ask in asks.drain(..) {
                 self.ask(ask, &mut next_consumer);
             }
+            self.connection.lend_asks(|| asks);
         }
     }
 

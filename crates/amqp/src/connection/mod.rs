@@ -561,6 +561,14 @@ impl Connection {
         self.is_over() || self.has_parted
     }
 
+    /// Room to gather asks in, for a connection that has none: it holds none once all are taken.
+    pub fn lend_asks(&mut self, room: impl FnOnce() -> Vec<Ask>) {
+        if self.asks.capacity() == 0 {
+            self.asks = room();
+            self.asks.clear();
+        }
+    }
+
     /// What is to be asked of the broker, in order.
     pub fn take_asks(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.asks)

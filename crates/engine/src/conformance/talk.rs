@@ -49,7 +49,7 @@ impl<'a, F: Fixture> Talk<'a, F> {
 
     /// Requests to publish messages.
     pub fn publishes(&self, messages: &str) -> Vec<Request> {
-        self.story.messages(messages).into_iter().map(Request::PublishOne).collect()
+        self.story.messages(messages).into_iter().map(Box::new).map(Request::PublishOne).collect()
     }
 
     /// Starts a consumer of a queue.

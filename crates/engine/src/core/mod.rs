@@ -96,6 +96,9 @@ struct OpenPull<T> {
     holder: Option<Arc<Holder>>,
 }
 
+/// So many answers and deliveries have room in what is kept for the next ones.
+const REUSED_OUTS_MAX: usize = 4_096;
+
 /// The engine without threads, clock or files.
 #[derive(Debug)]
 pub struct Core<T> {
@@ -203,9 +206,9 @@ impl<T> Core<T> {
             Request::Job { id, waits } => return self.show_job(id, waits, ticket),
             Request::CancelJob { id } => return self.cancel_job(now, id, ticket),
             Request::Jobs => (Ok(Answer::Jobs(self.jobs())), false),
+            Request::PublishOne(message) => (self.publish_one(now, *message), true),
             change @ (Request::Do(_)
             | Request::Publish { .. }
-            | Request::PublishOne(_)
             | Request::SetWindow { .. }
             | Request::Progress { .. }
             | Request::SetRoutes(_)) => (self.change(now, change), true),
@@ -246,7 +249,6 @@ impl<T> Core<T> {
             }
             Request::SetRoutes(set) => self.set_routes(now, set),
             Request::Publish { messages, settlements } => self.publish(now, messages, settlements),
-            Request::PublishOne(message) => self.publish_one(now, message),
             Request::SetWindow { number, size, joining } => {
                 let session = self.asking.session.expect("a window is shared within a session");
                 let window = WindowId { session, number };
@@ -378,6 +380,13 @@ impl<T> Core<T> {
             outs.into_iter().partition(|out| matches!(out, Out::Answer { durable: true, .. }));
         self.outs = waiting;
         outs
+    }
+
+    /// Takes what [`Core::take_outs`] gave back once it is empty, to use its memory again.
+    pub fn reuse_outs(&mut self, outs: Vec<Out<T>>) {
+        if self.outs.capacity() == 0 && outs.is_empty() && outs.capacity() <= REUSED_OUTS_MAX {
+            self.outs = outs;
+        }
     }
 
     /// Answers that were made and wait until the records that tell of them have room, in order; after

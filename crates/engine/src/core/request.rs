@@ -38,7 +38,7 @@ pub enum Request {
         settlements: Vec<(Receipt, Outcome)>,
     },
     /// Publishes one message, and is told no more of it than [`Answer::Count`]: in so many queues it is now.
-    PublishOne(NewMessage),
+    PublishOne(Box<NewMessage>),
     /// Leases once. Answered when there is something or the wait is over.
     Lease {
         /// A new number for this request.

@@ -142,7 +142,7 @@ impl<T> Core<T> {
                 self.cost_of_publish(messages, settlements.len()).ok().flatten()
             }
             Request::PublishOne(message) => {
-                self.cost_of_publish(std::slice::from_ref(message), 0).ok().flatten()
+                self.cost_of_publish(std::slice::from_ref(&**message), 0).ok().flatten()
             }
             Request::Progress { .. } => Some(Cost::of_changes(1)),
             // What is chosen by a filter is changed by commands of its own, which wait for themselves.

@@ -20,7 +20,7 @@ use crate::core::{Answer, Core, Done, Job, Out, Request};
 use crate::session::{self, Taken};
 
 /// Most requests applied before the batch is handed on.
-const TURN_MAX: usize = 1_024;
+const TURN_MAX: usize = 256;
 /// With so many bytes in a batch nothing more is done before it is handed on: so the disk bounds what is published.
 const BATCH_BYTES_MAX: usize = 8 << 20;
 /// Most bytes of a batch for messages that expired, came due or died by themselves: a publish that comes meanwhile waits until they are on the disk.
@@ -231,6 +231,8 @@ impl BrokerLoop {
         mut asks: std::vec::IntoIter<session::Ask>,
         places: Taken,
     ) {
+        let is_publish = |ask: &&session::Ask| matches!(ask.request, Request::PublishOne(_));
+        self.sessions.expect(session.number, asks.as_slice().iter().filter(is_publish).count());
         while let Some(next) = asks.as_slice().first() {
             if self.is_starved() || self.core.must_wait(session.asker(), &next.request) {
                 return self.parked.push_front(Ask::Batch { session, asks, places });
@@ -379,7 +381,8 @@ impl BrokerLoop {
     /// Answers and deliveries out.
     fn carry_out(&mut self) {
         let mut undelivered: Vec<Receipt> = Vec::new();
-        for out in self.core.take_outs() {
+        let mut outs = self.core.take_outs();
+        for out in outs.drain(..) {
             match out {
                 Out::Answer { ticket, result, durable } => {
                     let result = result.map_err(Failure::Refused);
@@ -392,6 +395,7 @@ impl BrokerLoop {
                 Out::Ended { consumer } => self.sessions.ended(consumer),
             }
         }
+        self.core.reuse_outs(outs);
         if !undelivered.is_empty() {
             self.release(undelivered);
             self.carry_out();

@@ -160,7 +160,6 @@ impl Who {
 }
 
 /// What comes in at the door.
-#[expect(clippy::large_enum_variant, reason = "nearly all are requests, and they are not kept")]
 enum Ask {
     Request {
         request: Request,

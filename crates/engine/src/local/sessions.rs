@@ -69,6 +69,13 @@ impl Sessions {
         Some(session)
     }
 
+    /// A session has published so many messages at once: their answers will be heard together once they are durable.
+    pub(super) fn expect(&mut self, session: SessionId, answers: usize) {
+        if let Some(side) = self.all.get_mut(&session) {
+            side.durable.reserve(answers);
+        }
+    }
+
     /// An answer, to be heard now or once it is durable. It comes back if nobody is there to hear it.
     pub(super) fn answer(
         &mut self,

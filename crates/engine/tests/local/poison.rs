@@ -25,7 +25,7 @@ async fn a_publish_into_a_file_that_was_removed_is_not_confirmed() {
     let published = engine.publish(vec![message("lost", 5)]).await;
     assert!(matches!(&published, Err(Failure::Unavailable(why)) if why.contains("removed")), "{published:?}");
     let mut session = engine.session();
-    let request = Request::PublishOne(message("late", 5));
+    let request = Request::PublishOne(Box::new(message("late", 5)));
     session.asks.ask(vec![Ask { token: Some(1), request }]).await;
     let events = session.events.next().await.expect("an answer");
     assert!(matches!(&events[..], [Event::Answer { token: 1, result: Err(_) }]), "{events:?}");

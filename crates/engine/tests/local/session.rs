@@ -21,7 +21,7 @@ async fn opened(disk: &MemoryDisk) -> LocalEngine {
 }
 
 fn publish(token: u64) -> Ask {
-    let request = Request::PublishOne(message(&format!("{token:0>200}"), token % 10));
+    let request = Request::PublishOne(Box::new(message(&format!("{token:0>200}"), token % 10)));
     Ask { token: Some(token), request }
 }
 
@@ -252,7 +252,10 @@ async fn an_inbox_of_few_places_takes_large_batches_one_after_the_other() {
 
 /// A message of 16 KiB.
 fn publish_large(token: u64) -> Ask {
-    Ask { token: Some(token), request: Request::PublishOne(message(&"x".repeat(16 << 10), token % 10)) }
+    Ask {
+        token: Some(token),
+        request: Request::PublishOne(Box::new(message(&"x".repeat(16 << 10), token % 10))),
+    }
 }
 
 /// Messages that are ready and leased.

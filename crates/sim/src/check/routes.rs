@@ -107,7 +107,7 @@ impl Routes {
     fn came(&mut self, vhost: VhostId, request: &Request, result: Option<&Result<Answer, Refused>>) {
         let messages = match request {
             Request::Publish { messages, .. } => &messages[..],
-            Request::PublishOne(message) => std::slice::from_ref(message),
+            Request::PublishOne(message) => std::slice::from_ref(&**message),
             _ => return,
         };
         let manifest = self.of(vhost);
@@ -172,7 +172,7 @@ impl Routes {
     pub(crate) fn check_published(&mut self, broker: &Broker, step: &Step<'_>) -> Checked {
         let (messages, result) = match (step.request, step.result) {
             (Some(Request::Publish { messages, .. }), Some(result)) => (&messages[..], result),
-            (Some(Request::PublishOne(message)), Some(result)) => (std::slice::from_ref(message), result),
+            (Some(Request::PublishOne(message)), Some(result)) => (std::slice::from_ref(&**message), result),
             _ => return Ok(()),
         };
         for (at, message) in messages.iter().enumerate().filter(|(_, message)| is_routed(message)) {

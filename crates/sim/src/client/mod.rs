@@ -123,7 +123,7 @@ impl Client {
             Request::Publish { messages, settlements } if settlements.is_empty() => {
                 self.doubts.extend(messages.clone())
             }
-            Request::PublishOne(message) => self.doubts.push(message.clone()),
+            Request::PublishOne(message) => self.doubts.push((**message).clone()),
             Request::Do(Command::Settle { receipts, .. }) => self.old.extend(receipts),
             Request::Do(Command::Finish { receipt, .. }) => self.old.push(*receipt),
             _ => {}

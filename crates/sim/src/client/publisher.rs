@@ -24,7 +24,7 @@ impl World {
         }
         let mut messages = self.new_messages();
         let request = match self.goes_untold(&messages) {
-            true => Request::PublishOne(messages.remove(0)),
+            true => Request::PublishOne(Box::new(messages.remove(0))),
             false => Request::Publish { messages, settlements: Vec::new() },
         };
         self.asks(at, request);

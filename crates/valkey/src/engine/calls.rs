@@ -47,7 +47,7 @@ impl House {
             Request::Do(command) => self.command(asker, command).await,
             Request::Publish { messages, settlements } => self.transact(asker, messages, settlements).await,
             Request::PublishOne(message) => {
-                let mut answers = self.publish_each(asker, vec![message]).await;
+                let mut answers = self.publish_each(asker, vec![*message]).await;
                 answers.pop().expect("each message has an answer")
             }
             Request::Lease { .. } | Request::Consume { .. } => {

@@ -101,7 +101,7 @@ async fn work_off(house: &Arc<House>, who: Who, asks: Vec<Ask>) {
         run = match (run, request) {
             (Some(Run::Publishes(mut tokens, mut messages)), Request::PublishOne(message)) => {
                 tokens.push(token);
-                messages.push(message);
+                messages.push(*message);
                 Some(Run::Publishes(tokens, messages))
             }
             (
@@ -125,7 +125,7 @@ async fn work_off(house: &Arc<House>, who: Who, asks: Vec<Ask>) {
 /// Begins a run, or does what stands for itself.
 async fn begin(house: &Arc<House>, who: Who, token: Option<u64>, request: Request) -> Option<Run> {
     match request {
-        Request::PublishOne(message) => return Some(Run::Publishes(vec![token], vec![message])),
+        Request::PublishOne(message) => return Some(Run::Publishes(vec![token], vec![*message])),
         Request::Do(Command::Settle { receipts, outcome }) => {
             return Some(Run::Settlements(vec![(token, receipts.len())], receipts, outcome));
         }
