@@ -51,9 +51,9 @@ impl Contents {
         self.kept().share(chunk, slot);
     }
 
-    /// One message fewer says this.
-    pub(crate) fn release(&self, chunk: u32, at: u32) {
-        self.kept().release(chunk, at);
+    /// One message fewer says this. Answers it once no message does: freeing it takes longer than all of this.
+    pub(crate) fn release(&self, chunk: u32, at: u32) -> Option<Arc<Content>> {
+        self.kept().release(chunk, at)
     }
 
     /// What the message says.
@@ -112,15 +112,15 @@ impl Kept {
         *self.live.entry(chunk).or_default() += 1;
     }
 
-    fn release(&mut self, chunk: u32, at: u32) {
+    fn release(&mut self, chunk: u32, at: u32) -> Option<Arc<Content>> {
         let slot = &mut self.slots[at as usize];
         assert!(slot.messages > 0, "only what is kept is released");
         slot.messages -= 1;
         self.messages -= 1;
         self.bytes -= u64::from(slot.size);
         self.route_bytes -= u64::from(slot.route_size);
-        if slot.messages == 0 {
-            slot.content = None;
+        let content = slot.content.take_if(|_| slot.messages == 0);
+        if content.is_some() {
             self.free.push(at);
         }
         let live = self.live.get_mut(&chunk).expect("a kept message is counted in its chunk");
@@ -128,6 +128,7 @@ impl Kept {
         if *live == 0 {
             self.live.remove(&chunk);
         }
+        content
     }
 }
 

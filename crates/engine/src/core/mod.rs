@@ -44,7 +44,7 @@ pub use request::{Answer, Request, answer_of};
 
 pub use crate::shelf::{Done, Job, Rewrite, Spill, Spiller};
 
-use crate::api::{ANSWER_BYTES_MAX, ConsumeRequest, Got, LeaseRequest, LeasedMessage, Refused};
+use crate::api::{ANSWER_BYTES_MAX, ConsumeRequest, Content, Got, LeaseRequest, LeasedMessage, Refused};
 use crate::contents::Contents;
 use crate::damage::DamageHealth;
 use crate::holder::Holder;
@@ -142,6 +142,8 @@ pub struct Core<T> {
     /// The message of the get that is being done.
     got: Option<(ConsumerId, Option<LeasedMessage>)>,
     outs: Vec<Out<T>>,
+    /// Contents that no message says any more.
+    released: Vec<Arc<Content>>,
     step: Step,
     record: Vec<u8>,
     /// Records that wait for room; all later ones wait behind them.

@@ -232,6 +232,7 @@ impl<T> Core<T> {
             clock_ahead_ms: 0,
             got: None,
             outs: Vec::new(),
+            released: Vec::new(),
             step,
             record: Vec::new(),
             overdue: std::collections::VecDeque::new(),

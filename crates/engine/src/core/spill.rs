@@ -33,6 +33,9 @@ const KEEP_BYTES: u64 = 256;
 /// Beyond its bound by a quarter and so much, memory holds up publishes until a segment is written.
 const EXCESS_MAX: u64 = 8 << 20;
 
+/// Contents that nobody has taken away to free them are freed when there are so many.
+const RELEASED_MAX: usize = 4 * RUN_MESSAGES_MAX as usize;
+
 /// What is known of spilling.
 #[derive(Debug, Default)]
 pub(super) struct Spilling {
@@ -376,9 +379,20 @@ impl<T> Core<T> {
     /// One message fewer says this.
     pub(super) fn release(&mut self, place: Place) {
         match Where::of(place) {
-            Where::Here { chunk, slot } => self.contents.release(chunk, slot),
+            Where::Here { chunk, slot } => {
+                self.released.extend(self.contents.release(chunk, slot));
+                if self.released.len() > RELEASED_MAX {
+                    self.released.clear();
+                }
+            }
             Where::Shelf { run, .. } => self.forget(run, 1),
         }
+    }
+
+    /// Contents that no message says any more. To free them takes longer than anything else that is done with a message, so whoever has a thread to
+    /// spare does it there; what is not taken is freed some time.
+    pub fn take_released(&mut self) -> Vec<Arc<Content>> {
+        std::mem::take(&mut self.released)
     }
 
     /// So many messages fewer hold the segment of a run.

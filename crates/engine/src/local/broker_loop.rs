@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::{Duration, Instant};
 
 use overtake_lane::{Asker, Command, Outcome, Receipt, Time};
@@ -14,7 +14,7 @@ use super::freeze::Freeze;
 use super::pace::Pace;
 use super::sessions::Sessions;
 use super::{Ask, Caller, Shared, Ticket, Who};
-use crate::api::Failure;
+use crate::api::{Content, Failure};
 use crate::clock::Clock;
 use crate::core::{Answer, Core, Done, Job, Out, Request};
 use crate::session::{self, Taken};
@@ -33,6 +33,8 @@ const FULL_RETRY_MS: u64 = 1_000;
 const CLEARED_IDLE: usize = 1_024;
 /// And while something is: so much less than what is asked takes.
 const CLEARED_BUSY: usize = 256;
+/// So many contents are freed on a thread of their own: to wake it takes as long as to free a few.
+const FREED_ELSEWHERE_MIN: usize = 256;
 /// How much room the disk has is asked so often, ms, while there is other work for the disk, or it is short of room.
 const LOOK_MS: u64 = 1_000;
 /// And so often while there is not: others use the disk, too.
@@ -46,6 +48,8 @@ pub(super) struct Hands {
     pub(super) jobs: Sender<Job>,
     /// What keeps both from giving files back.
     pub(super) freeze: Arc<Freeze>,
+    /// The thread that frees contents.
+    pub(super) released: SyncSender<Vec<Arc<Content>>>,
 }
 
 /// When there is something to do for it again.
@@ -499,6 +503,16 @@ impl BrokerLoop {
             let _ = self.hands.jobs.send(job);
         }
         self.flush();
+        self.free();
+    }
+
+    /// Frees the contents of messages that are gone: many on a thread of their own, unless that has enough to do.
+    fn free(&mut self) {
+        let released = self.core.take_released();
+        if released.len() >= FREED_ELSEWHERE_MIN {
+            // What it does not take is freed here, with the error.
+            let _ = self.hands.released.try_send(released);
+        }
     }
 
     /// Whether there is a scan to go on with, and room for what it changes.

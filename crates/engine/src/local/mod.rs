@@ -254,7 +254,8 @@ impl LocalEngine {
         let (set_down, down) = watch::channel(None);
         let shared = Arc::new(Shared::default());
         let freeze = Arc::new(Freeze::new(committer.moment()));
-        let hands = broker_loop::Hands { flushes, jobs: jobs.clone(), freeze: Arc::clone(&freeze) };
+        let (released, to_free) = std::sync::mpsc::sync_channel(RELEASED_IN_FLIGHT_MAX);
+        let hands = broker_loop::Hands { flushes, jobs: jobs.clone(), freeze: Arc::clone(&freeze), released };
         let broker = BrokerLoop::new(core, asks, hands, Arc::clone(&clock), Arc::clone(&shared), set_down);
         let inbox = Arc::new(Inbox::new(to_broker, broker));
         let news = Arc::clone(&inbox);
@@ -282,12 +283,13 @@ impl LocalEngine {
         let spill = named("overtake-spill", move || {
             spill_thread::run(spiller, &to_spill, &news, &spill_shared, &spill_freeze);
         });
+        let free = named("overtake-free", move || to_free.into_iter().for_each(drop));
         let wake = Arc::clone(&inbox);
         clock.on_jump(Box::new(move || wake.tell(Ask::Look)));
         let run = Arc::clone(&inbox);
         let broker = named("overtake-broker", move || run.run());
         let door = Door { inbox, places: Places::new(options.inbox, options.inbox_bytes), shared, down };
-        let ends = Ends::Broker(Mutex::new(vec![broker, disk, files, spill]));
+        let ends = Ends::Broker(Mutex::new(vec![broker, disk, files, spill, free]));
         Ok(Self { door, recovered, snapshots, vhost: VhostId::DEFAULT, ends })
     }
 
@@ -370,6 +372,8 @@ impl Drop for LocalEngine {
     }
 }
 
+/// Batches of contents that wait to be freed, beside the one that is: with more the broker frees them itself.
+const RELEASED_IN_FLIGHT_MAX: usize = 4;
 const STOPPED: &str = "it is stopping";
 
 impl Door {
