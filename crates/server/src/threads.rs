@@ -9,8 +9,8 @@ use std::thread::{Builder, JoinHandle, available_parallelism};
 use crate::ServeError;
 use crate::config::Config;
 
-/// Of the embedded store, for each shard: broker, commits, journal files and segments.
-const OF_A_SHARD: usize = 4;
+/// Of the embedded store, for each shard: broker, commits, journal files, segments, and freeing memory.
+const OF_A_SHARD: usize = 5;
 /// For what blocks: files, names of hosts, passwords.
 const BLOCKING: usize = 4;
 

@@ -31,7 +31,7 @@ pub(super) struct Scenario {
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "publish and drain",
-        about: "one connection publishes, then one consumer drains in order; then four connections publish at once",
+        about: "one connection publishes and one consumer drains in order, twice; then four connections publish at once",
         fits: |_| true,
         is_long: false,
         run: rates::publish_and_drain,
