@@ -171,10 +171,12 @@ async def test_no_queue_is_unroutable_asyncio(aclient: AsyncClient, name: str) -
 def test_no_answer_is_timed_out_plain(client: Client, queue: str) -> None:
     with pytest.raises(TimedOut, match="wait longer"):
         client.request(queue, b"", timeout=0.05)
-    consumer = client.consume(queue)
-    next(consumer).ack()
+
+
+@row("errors by type")
+def test_no_message_is_timed_out_plain(client: Client, queue: str) -> None:
     with pytest.raises(TimedOut):
-        consumer.next(timeout=0.05)
+        client.consume(queue).next(timeout=0.05)
 
 
 @row("errors by type")
