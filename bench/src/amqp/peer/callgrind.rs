@@ -9,15 +9,16 @@ use anyhow::{Context, Result, ensure};
 
 use super::{Broker, overtake};
 
-/// Who spends instructions: a part of our broker, or what it is built upon.
+/// Who spends instructions: a part of our broker, or a library that it stands upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
+    /// All but logins.
     All,
     Connections,
     Engine,
     Lane,
     Store,
-    /// The HTTP API, and the libraries that it stands upon.
+    /// The HTTP API, the libraries that it stands upon, and permissions.
     Http,
     Tokio,
     /// Allocating, and copying.
@@ -28,7 +29,7 @@ pub(crate) enum Group {
     Login,
 }
 
-/// Those that are told of.
+/// The groups of the table: all but the last.
 pub(crate) const GROUPS: [Group; 9] = [
     Group::All,
     Group::Connections,
@@ -68,7 +69,7 @@ impl Group {
             "engine" | "routes" if start > 0 => Self::Engine,
             "lane" if start > 0 => Self::Lane,
             "store" if start > 0 => Self::Store,
-            "http" | "api" | "access" | "authentication" if start > 0 => Self::Http,
+            "http" | "api" | "access" if start > 0 => Self::Http,
             _ if start > 0 => Self::Rest,
             "argon2" | "blake2" => Self::Login,
             "axum" | "axum_core" | "http" | "http_body" | "http_body_util" | "httparse" | "hyper"
@@ -135,7 +136,7 @@ fn named<'a>(text: &'a str, names: &mut HashMap<&'a str, &'a str>) -> &'a str {
     known
 }
 
-/// Our broker, a hundred times slower.
+/// Our broker under Callgrind, about a hundred times slower.
 pub(crate) struct Callgrind {
     broker: Broker,
     profile: PathBuf,
@@ -160,7 +161,7 @@ impl Callgrind {
         &self.broker
     }
 
-    /// What the broker spends while this is done.
+    /// Counts what the broker executes while this is done.
     pub(crate) fn count(&self, work: &dyn Fn() -> Result<()>) -> Result<Spent> {
         self.tell("zero")?;
         work()?;

@@ -1,5 +1,5 @@
-//! beanstalkd, NATS and Redis, as Debian packs them: one program each, its own settings but for where it listens and writes, and
-//! how it syncs.
+//! beanstalkd, NATS and Redis from Debian's packages, with their own settings but for where they listen and write and how they
+//! sync; Redis without snapshots.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;

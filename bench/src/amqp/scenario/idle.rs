@@ -15,7 +15,7 @@ const CONNECTIONS: u64 = 10_000;
 /// Until a broker has put away what opening took.
 const SETTLE: Duration = Duration::from_secs(3);
 const QUEUE: &str = "burst";
-/// Bursts before anything is measured, of as many connections that end: what the broker has for itself once it has worked is no connection's.
+/// Bursts before anything is measured, of as many connections that end: memory that the broker keeps for itself is not charged to connections.
 const FIRST_BURSTS: u64 = 100;
 /// Messages that each connection publishes and gets at once, and bytes of each.
 const BURST: u64 = 100;

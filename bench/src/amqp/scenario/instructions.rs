@@ -11,7 +11,7 @@ use crate::amqp::finding::{Finding, Measure};
 use crate::amqp::peer::callgrind::{self, Callgrind};
 
 const MESSAGES: u64 = 20_000;
-/// Unlike others this is not cheap: HTTP takes many instructions, and Callgrind a hundred times as long for each.
+/// Fewer: HTTP takes many instructions, and Callgrind makes each about a hundred times slower.
 const LEASES: u64 = 1_000;
 /// Before anything is counted.
 const WARM_UP: u64 = 2_000;

@@ -42,7 +42,7 @@ macro_rules! rate {
     };
 }
 
-static PUBLISH: Rate = rate!("publish and confirm", "300 k");
+static PUBLISH: Rate = rate!("publish and confirm", "400 k");
 static PUBLISH_WAIT: Waits = waits!("publish until confirmed, 1,000 unconfirmed");
 static FIRST: Rate = rate!("publish and confirm, right after its start");
 static FIRST_WAIT: Waits = waits!("publish until confirmed, right after its start");
@@ -91,6 +91,7 @@ pub(super) fn publish_and_drain(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
+/// Publishes so many messages to a new queue.
 pub(super) fn fill(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, Published)> {
     stage.broker.declare(queue)?;
     let mut source = stage.broker.source(queue)?;
@@ -132,6 +133,7 @@ fn four(stage: &Stage<'_>, queue: &str, count: u64) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
+/// Takes and acknowledges all messages of a queue, of which there are so many.
 pub(super) fn empty(stage: &Stage<'_>, queue: &str, prefetch: u16, count: u64) -> Result<(Took, Duration)> {
     let mut ledger = Ledger::new(Order::All);
     let watch = Watch::start(stage.broker.usage())?;

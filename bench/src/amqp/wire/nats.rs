@@ -220,7 +220,7 @@ impl Taker for Puller {
                         self.level = LEVELS - 1;
                     }
                 }
-                // The consumer has no messages, or no more, or has promised them to another taker.
+                // The consumer has no messages, or no more, or another taker has asked for them.
                 Said::Status(status) if matches!(status.get(..3), Some(b"404" | b"408")) => {
                     self.asked = 0;
                     self.in_vain += 1;
@@ -242,6 +242,8 @@ impl Taker for Puller {
     }
 
     fn flush(&mut self) -> Result<()> {
+        // Acknowledgements do not wait for a nap.
+        self.client.wire.flush()?;
         self.pull();
         self.client.wire.flush()
     }
