@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{Broker, overtake};
 
-/// Who spends instructions: a part of our broker, or a library that it stands upon.
+/// A part of our broker, or a library that it stands upon, whose instructions are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     /// All but logins.
@@ -23,9 +23,9 @@ pub(crate) enum Group {
     Tokio,
     /// Allocating, and copying.
     Memory,
-    /// What has no place above: the standard library, the system's.
+    /// Everything else: the standard library, the system's.
     Rest,
-    /// Checking passwords is slow on purpose; it is not counted.
+    /// Checking passwords, which is slow on purpose and not counted.
     Login,
 }
 
@@ -58,7 +58,7 @@ impl Group {
         }
     }
 
-    /// By the name of a function. One of a library that was made for a type of ours counts as ours.
+    /// By the name of a function. A function of a library that was made for a type of ours counts as ours.
     fn of(function: &str) -> Self {
         const OURS: &str = "overtake_";
         let start = function.find(OURS).map_or(0, |at| at + OURS.len());
@@ -105,7 +105,10 @@ impl Spent {
     /// From a profile in the Callgrind format, version 1 (valgrind.org/docs/manual/cl-format.html): functions follow `fn=`, by a number and, the first
     /// time, a name; each line that begins with a place ends with what was spent there, but for the one after `calls=`, which is what a called function
     /// spent.
-    fn parse(profile: &str) -> Self {
+    ///
+    /// # Errors
+    /// A number of instructions that is none.
+    fn parse(profile: &str) -> Result<Self> {
         let (mut this, mut names) = (Self::default(), HashMap::new());
         let (mut function, mut is_of_call) = ("", false);
         for line in profile.lines() {
@@ -118,11 +121,12 @@ impl Spent {
             } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c))
                 && !std::mem::take(&mut is_of_call)
             {
-                let spent = line.split_whitespace().nth(1).and_then(|spent| spent.parse().ok());
-                this.add(function, spent.unwrap_or_default());
+                // Without a number it is 0.
+                let spent = line.split_whitespace().nth(1).unwrap_or("0");
+                this.add(function, spent.parse().with_context(|| format!("the profile says `{line}`"))?);
             }
         }
-        this
+        Ok(this)
     }
 }
 
@@ -170,7 +174,7 @@ impl Callgrind {
         let of = |at: u32| self.profile.with_added_extension(at.to_string());
         let last =
             (1..).map(of).take_while(|path| path.exists()).last().context("Callgrind wrote nothing")?;
-        Ok(Spent::parse(&String::from_utf8_lossy(&fs::read(last)?)))
+        Spent::parse(&String::from_utf8_lossy(&fs::read(last)?))
     }
 
     fn tell(&self, command: &str) -> Result<()> {
@@ -189,11 +193,17 @@ mod tests {
     fn what_a_function_spends_itself_counts_for_its_group() {
         let profile = "version: 1\nevents: Ir\n\nfl=(1) a.rs\nfn=(1) overtake_lane::lane::Lane::push\n10 7\n+2 3\ncfn=(2) argon2::fill\n\
                        calls=1 5\n12 500\n\nfn=(2)\n5 500\nfn=(3) <alloc::vec::Vec<overtake_store::Record> as Drop>::drop\n9 20\nfn=(4) mi_malloc\n* 4\n";
-        let spent = Spent::parse(profile);
+        let spent = Spent::parse(profile).expect("a profile");
         let all: Vec<_> = [Group::All, Group::Lane, Group::Store, Group::Memory, Group::Login]
             .map(|group| spent.of(group))
             .into();
         assert_eq!(all, [34, 10, 20, 4, 500]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_zero() {
+        assert!(Spent::parse("fn=(1) mi_malloc\n10 many\n").is_err());
+        assert_eq!(Spent::parse("fn=(1) mi_malloc\n10\n").expect("a profile").of(Group::All), 0);
     }
 
     #[test]

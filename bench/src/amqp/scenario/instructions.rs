@@ -1,7 +1,5 @@
 //! Instructions of the broker for each message, by the path it takes and by who spends them. Callgrind counts them, so a busy machine counts the same.
 
-use std::cell::RefCell;
-
 use anyhow::Result;
 
 use super::{rates, single};
@@ -33,14 +31,11 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     rates::fill(stage, "warm-up", WARM_UP)?;
     rates::empty(stage, "warm-up", 100, WARM_UP)?;
     let (count, leases) = (stage.count(MESSAGES), stage.count(LEASES));
-    let found = RefCell::new(Vec::new());
-    let path = |path: &'static Measure, count: u64, walk: &dyn Fn() -> Result<()>| {
-        let spent = counter.count(walk)?;
-        found.borrow_mut().extend(
-            callgrind::GROUPS
-                .iter()
-                .map(|group| path.at(group.name(), spent.of(*group) as f64 / count as f64)),
-        );
+    let mut found = Vec::new();
+    let mut path = |path: &'static Measure, count: u64, work: &dyn Fn() -> Result<()>| {
+        let spent = counter.count(work)?;
+        let each = |group: &callgrind::Group| path.at(group.name(), spent.of(*group) as f64 / count as f64);
+        found.extend(callgrind::GROUPS.iter().map(each));
         Ok::<_, anyhow::Error>(())
     };
     path(&PUBLISH, count, &|| rates::fill(stage, "many", count).map(drop))?;
@@ -52,5 +47,5 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Finding>> {
     path(&CALL, count, &|| single::call(stage, "calls", count).map(drop))?;
     rates::fill(stage, "leases", leases)?;
     path(&LEASE, leases, &|| single::lease(stage, "leases", 1, leases).map(drop))?;
-    Ok(found.into_inner())
+    Ok(found)
 }

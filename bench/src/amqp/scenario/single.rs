@@ -137,7 +137,7 @@ pub(super) fn call(stage: &Stage<'_>, queue: &str, count: u64) -> Result<(Took, 
     Ok((took, trips))
 }
 
-/// So many on each connection.
+/// Leases and acknowledges so many messages on each of these connections.
 pub(super) fn lease(stage: &Stage<'_>, queue: &str, connections: u64, each: u64) -> Result<(Took, Spread)> {
     let mut clients = Vec::new();
     for _ in 0..connections {

@@ -389,8 +389,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Contents that no message says any more. To free them takes longer than anything else that is done with a message, so whoever has a thread to
-    /// spare does it there; what is not taken is freed some time.
+    /// Contents that no message says any more. Freeing them is most of the time in which a run leaves memory, so a caller with a thread to spare frees
+    /// them there. Those that are not taken are freed here once there are many.
     pub fn take_released(&mut self) -> Vec<Arc<Content>> {
         std::mem::take(&mut self.released)
     }

@@ -1,4 +1,5 @@
-//! The engine on the embedded store: one thread for the broker, two for the journal, one for segments.
+//! The engine on the embedded store: one thread for the broker, two for the journal, one for segments, and one that frees the contents of
+//! messages that are gone.
 //!
 //! ```text
 //!   callers ─▶ inbox (bounded) ─▶ broker thread ─▶ batches ─▶ disk thread: one write, one sync each
