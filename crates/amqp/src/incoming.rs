@@ -10,18 +10,37 @@ use crate::violation::Violation;
 /// No more room is made for a body than this before it comes, bytes.
 const ROOM_MAX: u64 = 1 << 20;
 
-/// What has come of a message so far, in one piece of memory: the names in its method, properties, body.
+/// The names in the last method that carried content. Most messages of a channel have those of the message before, and share them.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// The name that only some methods have: of a consumer, or why a message comes back.
+    word: Bytes,
+    exchange: Bytes,
+    routing_key: Bytes,
+}
+
+impl Names {
+    /// These are the names now.
+    pub(crate) fn hear(&mut self, word: Short<'_>, exchange: Short<'_>, routing_key: Short<'_>) {
+        let said =
+            [(&mut self.word, word), (&mut self.exchange, exchange), (&mut self.routing_key, routing_key)];
+        for (last, now) in said {
+            if last != now.as_bytes() {
+                *last = Bytes::copy_from_slice(now.as_bytes());
+            }
+        }
+    }
+}
+
+/// What has come of a message so far.
 #[derive(Debug)]
 pub(crate) struct Incoming<M> {
     /// What its method says besides names.
     about: M,
-    bytes: Vec<u8>,
-    name_ends: [usize; 3],
-    body_at: usize,
+    properties: Properties,
+    body: Vec<u8>,
     /// Bytes of body still to come; `None` before the header.
     left: Option<u64>,
-    /// Bytes of body that the header says.
-    body_len: u64,
 }
 
 /// A message that is whole.
@@ -38,20 +57,11 @@ pub(crate) struct Whole<M> {
 }
 
 impl<M> Incoming<M> {
-    pub(crate) fn begin(about: M, word: Short<'_>, exchange: Short<'_>, routing_key: Short<'_>) -> Self {
-        let (word, exchange, routing_key) = (word.as_bytes(), exchange.as_bytes(), routing_key.as_bytes());
-        let (word_end, exchange_end) = (word.len(), word.len() + exchange.len());
-        Self {
-            about,
-            bytes: [word, exchange, routing_key].concat(),
-            name_ends: [word_end, exchange_end, exchange_end + routing_key.len()],
-            body_at: 0,
-            left: None,
-            body_len: 0,
-        }
+    pub(crate) fn begin(about: M) -> Self {
+        Self { about, properties: Properties::EMPTY, body: Vec::new(), left: None }
     }
 
-    /// Takes the header. `Some`: the message has no body, so it is whole.
+    /// Takes the header. True: the message has no body, so it is whole.
     pub(crate) fn header(&mut self, payload: &[u8], body_max: u64) -> Result<bool, Violation> {
         if self.left.is_some() {
             return Err(unexpected("expected content body, got another content header"));
@@ -61,12 +71,9 @@ impl<M> Incoming<M> {
             let text = format!("message size {} is larger than max size {body_max}", header.body_len);
             return Err(Violation::of(ReplyCode::PreconditionFailed, text));
         }
-        let properties = header.properties.as_bytes();
-        self.bytes.reserve_exact(properties.len() + header.body_len.min(ROOM_MAX) as usize);
-        self.bytes.extend_from_slice(properties);
-        self.body_at = self.bytes.len();
+        self.properties = header.properties.to_properties();
+        self.body.reserve_exact(header.body_len.min(ROOM_MAX) as usize);
         self.left = Some(header.body_len);
-        self.body_len = header.body_len;
         Ok(header.body_len == 0)
     }
 
@@ -79,34 +86,32 @@ impl<M> Incoming<M> {
         let Some(left) = left else {
             return Err(Violation::of(ReplyCode::FrameError, "the body is longer than its header says"));
         };
-        self.bytes.extend_from_slice(piece);
+        self.body.extend_from_slice(piece);
         self.left = Some(left);
         Ok(left == 0)
     }
 
     /// Bytes that the message takes once it is whole, as far as they are known.
     pub(crate) fn len(&self) -> u64 {
-        self.body_at as u64 + self.body_len
+        self.come() + self.left.unwrap_or(0)
     }
 
     /// Bytes of it that have come.
     pub(crate) fn come(&self) -> u64 {
-        self.bytes.len() as u64
+        (self.properties.as_bytes().len() + self.body.len()) as u64
     }
 
-    /// The message, which is whole.
-    pub(crate) fn finish(self) -> Result<Whole<M>, Violation> {
-        let bytes = Bytes::from(self.bytes);
-        let [word_end, exchange_end, key_end] = self.name_ends;
-        let properties = Properties::check(bytes.slice(key_end..self.body_at), &Limits::default());
-        Ok(Whole {
+    /// The message, which is whole, with the names in its method.
+    pub(crate) fn finish(self, names: &Names) -> Whole<M> {
+        let Names { word, exchange, routing_key } = names;
+        Whole {
             about: self.about,
-            word: bytes.slice(..word_end),
-            exchange: bytes.slice(word_end..exchange_end),
-            routing_key: bytes.slice(exchange_end..key_end),
-            properties: properties.map_err(|fault| Violation::wire(fault.into()))?,
-            body: bytes.slice(self.body_at..),
-        })
+            word: word.clone(),
+            exchange: exchange.clone(),
+            routing_key: routing_key.clone(),
+            properties: self.properties,
+            body: self.body.into(),
+        }
     }
 }
 

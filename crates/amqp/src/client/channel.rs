@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::unconfirmed::Unconfirmed;
-use crate::incoming::Incoming;
+use crate::incoming::{Incoming, Names};
 use crate::method::MethodId;
 
 /// A channel that is open, or being opened or closed.
@@ -12,6 +12,7 @@ pub(super) struct Channel {
     pub(super) closing: Closing,
     /// Requests that are not answered, oldest first.
     pub(super) awaited: VecDeque<MethodId>,
+    pub(super) names: Names,
     pub(super) incoming: Option<Incoming<Carrier>>,
     /// Where publishes are confirmed.
     pub(super) unconfirmed: Option<Unconfirmed>,

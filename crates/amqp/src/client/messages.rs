@@ -23,7 +23,8 @@ impl Client {
         };
         if is_whole {
             let incoming = channel.incoming.take().expect("it is whole");
-            self.tell(frame.channel, incoming.finish()?);
+            let whole = incoming.finish(&channel.names);
+            self.tell(frame.channel, whole);
         }
         Ok(())
     }

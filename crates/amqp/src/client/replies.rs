@@ -116,9 +116,9 @@ impl Client {
     }
 
     fn begin_content(&mut self, number: u16, method: &Method<'_>) -> Result<(), Violation> {
-        let incoming = match *method {
+        let (carrier, word, exchange, routing_key) = match *method {
             Method::BasicReturn(basic::Return { reply_code: code, reply_text, exchange, routing_key }) => {
-                Incoming::begin(Carrier::Return { code }, reply_text, exchange, routing_key)
+                (Carrier::Return { code }, reply_text, exchange, routing_key)
             }
             Method::BasicDeliver(basic::Deliver {
                 consumer_tag,
@@ -126,19 +126,18 @@ impl Client {
                 redelivered,
                 exchange,
                 routing_key,
-            }) => {
-                let carrier = Carrier::Deliver { delivery_tag, redelivered };
-                Incoming::begin(carrier, consumer_tag, exchange, routing_key)
-            }
+            }) => (Carrier::Deliver { delivery_tag, redelivered }, consumer_tag, exchange, routing_key),
             Method::BasicGetOk(ok) => {
                 self.check_awaited(number, basic::Get::ID, method)?;
                 let basic::GetOk { delivery_tag, redelivered, exchange, routing_key, message_count } = ok;
                 let carrier = Carrier::GetOk { delivery_tag, redelivered, message_count };
-                Incoming::begin(carrier, Default::default(), exchange, routing_key)
+                (carrier, Default::default(), exchange, routing_key)
             }
             _ => return Err(unexpected("expected a method with content")),
         };
-        self.channel(number).incoming = Some(incoming);
+        let channel = self.channel(number);
+        channel.names.hear(word, exchange, routing_key);
+        channel.incoming = Some(Incoming::begin(carrier));
         Ok(())
     }
 

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use overtake_properties::ShortText;
 
 use super::asks::{Ask, Publish};
-use super::channel::Channel;
 use super::{Connection, FAILED, Stage};
 use crate::method::basic;
 use crate::method::connection::{Blocked, Unblocked};
@@ -113,6 +112,6 @@ impl Connection {
     /// Whether nothing more is taken from the client until the broker takes publishes: much is deferred, and the client has nothing that
     /// makes room and waits for no confirm.
     pub(super) fn is_held_up(&self) -> bool {
-        self.deferred.is_full() && self.channels.values().all(Channel::only_publishes)
+        self.deferred.is_full() && self.channels.values().all(|channel| channel.only_publishes())
     }
 }

@@ -9,7 +9,7 @@ use super::confirms::Confirms;
 use super::unacked::{Held, Unacked};
 use super::view::ChannelCounts;
 use crate::frame::{Frame, FrameKind};
-use crate::incoming::Incoming;
+use crate::incoming::{Incoming, Names};
 use crate::method::{MethodId, basic, exchange, queue, tx};
 use crate::reply::ReplyCode;
 use crate::violation::Violation;
@@ -39,6 +39,7 @@ pub(super) struct Channel {
     pub(super) last_queue: String,
     pub(super) consumers: BTreeMap<String, Consumer>,
     /// What is being published, and whether it is mandatory.
+    pub(super) names: Names,
     pub(super) incoming: Option<Incoming<bool>>,
     pub(super) confirms: Option<Confirms>,
     pub(super) transaction: Option<Transaction>,
@@ -120,6 +121,7 @@ impl Channel {
             is_shared: false,
             last_queue: String::new(),
             consumers: BTreeMap::new(),
+            names: Names::default(),
             incoming: None,
             confirms: None,
             transaction: None,

@@ -99,7 +99,7 @@ impl Connection {
             }
             Method::ChannelOpen(_) => {
                 let life = self.next_life();
-                self.channels.insert(number, Channel::new(self.heard_at(), life));
+                self.channels.insert(number, Box::new(Channel::new(self.heard_at(), life)));
                 self.say(number, channel::OpenOk { channel_id: b"" });
             }
             // Both have closed it at once.
@@ -295,9 +295,9 @@ impl Connection {
             return Err(Violation::of(ReplyCode::NotImplemented, "immediate=true"));
         }
         self.is_publisher = true;
-        let word = Short::default();
-        let incoming = Incoming::begin(publish.mandatory, word, publish.exchange, publish.routing_key);
-        self.channel(number).incoming = Some(incoming);
+        let channel = self.channel(number);
+        channel.names.hear(Short::default(), publish.exchange, publish.routing_key);
+        channel.incoming = Some(Incoming::begin(publish.mandatory));
         Ok(())
     }
 
@@ -323,7 +323,8 @@ impl Connection {
         let len = incoming.len();
         if is_whole.map_err(|violation| violation.by(basic::Publish::ID))? {
             let incoming = channel.incoming.take().expect("it is whole");
-            return self.published_whole(frame.channel, incoming.finish()?.into());
+            let publish = incoming.finish(&channel.names).into();
+            return self.published_whole(frame.channel, publish);
         }
         if frame.kind == FrameKind::Header && len >= LOOKED_AT_EVERY { self.check_held() } else { Ok(()) }
     }
@@ -332,7 +333,7 @@ impl Connection {
     /// the channel that asks for more is closed, and what it holds is gone.
     fn check_held(&self) -> Result<(), Violation> {
         let most = self.options.held_max.max(2 * self.options.body_max);
-        let held: u64 = self.channels.values().map(Channel::held_bytes).sum();
+        let held: u64 = self.channels.values().map(|channel| channel.held_bytes()).sum();
         if held <= most {
             return Ok(());
         }

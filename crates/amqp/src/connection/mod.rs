@@ -139,7 +139,8 @@ pub struct Connection {
     channel_max: u16,
     frame_max: u32,
     pulse: Pulse,
-    channels: BTreeMap<u16, Channel>,
+    /// Boxed: the map has room for eleven as soon as there is one, and most connections have one.
+    channels: BTreeMap<u16, Box<Channel>>,
     lives: u64,
     feeds: HashMap<ConsumerId, Feed>,
     /// Operations that are not answered.
@@ -223,15 +224,15 @@ impl Connection {
         }
         // Answers to what comes now come after them.
         self.tell_confirms();
+        let mut taken = 0;
         loop {
-            match Frame::parse(bytes, self.frame_max) {
+            match Frame::parse(&bytes[taken..], self.frame_max) {
                 _ if self.stage == Stage::Over => return bytes.clear(),
                 Ok(Some(frame)) if !self.must_wait(&frame) => {
-                    let len = frame.len();
+                    taken += frame.len();
                     if let Err(violation) = self.take_frame(now, &frame) {
                         self.violated(frame.channel, violation);
                     }
-                    bytes.advance(len);
                 }
                 Ok(Some(frame)) if self.is_end(&frame) => {
                     self.release_leases();
@@ -245,6 +246,7 @@ impl Connection {
                 }
             }
         }
+        bytes.advance(taken);
         self.gather_settlements();
     }
 
@@ -354,7 +356,7 @@ impl Connection {
             method_id: violation.method.method,
         };
         self.say(number, close);
-        let mut channel = Channel::new(self.heard_at(), self.next_life());
+        let mut channel = Box::new(Channel::new(self.heard_at(), self.next_life()));
         channel.is_closing = true;
         self.channels.insert(number, channel);
     }
@@ -463,7 +465,7 @@ impl Connection {
     /// Whether nothing is out, and nothing waits for an answer.
     fn is_idle(&self) -> bool {
         let is_answered = self.expected.is_empty() && self.in_flight.is_empty() && self.to_confirm.is_empty();
-        is_answered && self.deferred.is_empty() && self.channels.values().all(Channel::is_idle)
+        is_answered && self.deferred.is_empty() && self.channels.values().all(|channel| channel.is_idle())
     }
 
     /// Whether it is over: the socket is to be closed once everything is written.
@@ -486,7 +488,7 @@ impl Connection {
     /// takes them.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
-        self.deferred.bytes() + self.channels.values().map(Channel::bytes_here).sum::<u64>()
+        self.deferred.bytes() + self.channels.values().map(|channel| channel.bytes_here()).sum::<u64>()
     }
 
     /// There is no memory for more of what the client sends, or there is again.
