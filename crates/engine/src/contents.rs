@@ -56,6 +56,12 @@ impl Contents {
         self.kept().release(chunk, at)
     }
 
+    /// Appends what the message says, in the bytes in which it is stored.
+    pub(crate) fn encode(&self, slot: u32, out: &mut Vec<u8>) {
+        let kept = self.kept();
+        kept.slots[slot as usize].content.as_ref().expect("a message's content is kept").encode(out);
+    }
+
     /// What the message says.
     pub(crate) fn get(&self, slot: u32) -> Arc<Content> {
         let kept = self.kept();

@@ -181,7 +181,7 @@ impl<T> Core<T> {
             return true;
         };
         let holes = if let Fact::RunRestated { run, .. } = &fact { run.holes.len() } else { 0 };
-        if self.is_behind() || self.room() < self.reserve() + Writer::cost(record_len(holes)) {
+        if self.is_behind() || !self.reckon().has_beside_reserve(Writer::cost(record_len(holes))) {
             return false;
         }
         let chunk = self.chunk();
@@ -226,7 +226,7 @@ impl<T> Core<T> {
                 return Ok(Some((queue, seq)));
             }
             let cost = Writer::cost(message.bytes as usize + MESSAGE_COST as usize * 8);
-            if self.is_behind() || self.room() < self.reserve() + cost {
+            if self.is_behind() || !self.reckon().has_beside_reserve(cost) {
                 return Err(NoRoom);
             }
             bite.bytes = bite.bytes.saturating_sub(len);

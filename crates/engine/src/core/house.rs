@@ -16,7 +16,7 @@ use overtake_store::{FileReady, Lsn, Writer};
 use super::Core;
 use super::clean::{Bite, Cleaning};
 use super::restate::Restating;
-use super::room::{Awaited, Cost};
+use super::room::{Awaited, Room};
 use crate::watermarks::DiskHealth;
 
 /// A put-back, a dead letter or a lease is no longer, bytes; but for names.
@@ -48,6 +48,8 @@ pub(super) struct House {
     pub(super) full: bool,
     /// The process may open no more files: that is why.
     pub(super) lacks_descriptors: bool,
+    /// What there was of the journal after the last step; `None` once it may have changed.
+    pub(super) room: Option<Room>,
     /// The room that the next request waits for.
     pub(super) awaited: Option<Awaited>,
     /// Leases are held.
@@ -68,6 +70,7 @@ impl House {
             is_removed: false,
             full: false,
             lacks_descriptors: false,
+            room: None,
             awaited: None,
             held: false,
             cleaning: Cleaning::new(tail),
@@ -116,8 +119,9 @@ impl<T> Core<T> {
 
     /// Holds leases while there is little room beside what must always go, and says how much of it records of what ends may take.
     pub(super) fn hold_or_go(&mut self) {
-        let must_go = self.reserve() + self.metadata_due();
-        let spare = if self.is_behind() { 0 } else { self.room().saturating_sub(must_go) };
+        let room = self.reckon();
+        self.house.room = Some(room);
+        let spare = if self.is_behind() { 0 } else { room.spare() };
         self.broker.set_record_room(spare.saturating_sub(self.slack() / 4));
         let held = self.is_behind() || spare < self.slack() / 2;
         if held != self.house.held {
@@ -132,24 +136,18 @@ impl<T> Core<T> {
     /// Whether the next request should wait for the committer to prepare a file, or for a segment to be written.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        let most = Cost { bytes: self.options.segment_bytes / 2, messages: 64 };
-        let lacks_room = || self.is_awaiting() || (!self.has_room_for(most) && self.wants_file());
+        let lacks_room = || self.is_awaiting() || (!self.has_room_for(self.most()) && self.wants_file());
         self.is_overfull() || (!self.house.full && (self.is_behind() || lacks_room()))
     }
 
     /// Whether the committer should prepare a file.
     #[must_use]
     pub fn wants_file(&self) -> bool {
-        let (room, reserve) = (self.room(), self.reserve());
+        let room = self.room();
         // However little the disk has left: before anything but publishes is refused.
-        let needs_file = self.is_behind()
-            || self.awaits_change()
-            || room < reserve + 2 * self.slack() + self.metadata_due();
+        let needs_file = self.is_behind() || self.awaits_change() || room.is_scarce();
         needs_file
-            || (!self.is_short()
-                && (self.writer.needs_files() > 0
-                    || self.is_awaiting()
-                    || room < reserve + 2 * self.options.segment_bytes + self.metadata_cost()))
+            || (!self.is_short() && (self.writer.needs_files() > 0 || self.is_awaiting() || room.is_short()))
     }
 
     /// Whether leases are held because there is little room beside what must always go.
@@ -210,6 +208,7 @@ impl<T> Core<T> {
     /// Gives back what is no longer needed, puts back what ended sessions held, and does a bite of cleaning. True when a file was released: the committer
     /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
+        self.house.room = None;
         self.put_back_some();
         self.clean_some();
         self.drop_lost();
@@ -228,6 +227,8 @@ impl<T> Core<T> {
         let keep_from = needed.min(self.house.topology_chunk);
         let is_released = self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes));
         self.forget_missing();
+        // Whatever of it was reckoned, more was done.
+        self.house.room = None;
         is_released
     }
 

@@ -44,20 +44,23 @@ impl<T> Core<T> {
         }
         let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
         let part = if is_one { Some(Part::Publish(0)) } else { self.step.at_fault };
-        self.keep(true);
-        self.hold_or_go();
+        self.kept_or_not(&places, result.is_ok());
         match result {
             Ok(Reply::Published(copies)) => {
                 Ok(Answer::Copies(copies.iter().map(|copy| self.describe(copy, &ids)).collect()))
             }
             Ok(_) => unreachable!("a publish answers with its copies"),
-            Err(refusal) => {
-                for place in places {
-                    self.release(place);
-                }
-                Err(Refused { refusal, part })
-            }
+            Err(refusal) => Err(Refused { refusal, part }),
         }
+    }
+
+    /// Records what came of a publish; the contents of one that was refused go.
+    fn kept_or_not(&mut self, places: &[Place], is_taken: bool) {
+        self.keep(true);
+        if !is_taken {
+            places.iter().for_each(|place| self.release(*place));
+        }
+        self.hold_or_go();
     }
 
     /// One message of which nothing is told but whether it is taken.
@@ -67,15 +70,10 @@ impl<T> Core<T> {
         let place = publish.place;
         let command = Command::PublishUntold(publish);
         let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
-        self.keep(true);
-        self.hold_or_go();
-        match result {
-            Ok(Reply::Count(copies)) => Ok(Answer::Count(copies)),
-            Ok(_) => unreachable!("a publish of which nothing is told answers a count"),
-            Err(refusal) => {
-                self.release(place);
-                Err(refusal.into())
-            }
+        self.kept_or_not(&[place], result.is_ok());
+        match result? {
+            Reply::Count(copies) => Ok(Answer::Count(copies)),
+            _ => unreachable!("a publish of which nothing is told answers a count"),
         }
     }
 
@@ -199,7 +197,7 @@ impl<T> Core<T> {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
         match Where::of(place) {
-            Where::Here { slot, .. } => self.contents.get(slot).encode(&mut bytes),
+            Where::Here { slot, .. } => self.contents.encode(slot, &mut bytes),
             Where::Shelf { run, ordinal } => match self.shelf.content(run, ordinal) {
                 Some(content) => content.encode(&mut bytes),
                 // Rather none at all than another content than was published.
@@ -224,6 +222,7 @@ impl<T> Core<T> {
 
     /// False when there is no room.
     fn write(&mut self, record: &[u8]) -> bool {
+        self.house.room = None;
         match self.writer.append(&[record]) {
             Ok(_) => true,
             Err(StoreError::Full) => false,

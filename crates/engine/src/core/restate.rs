@@ -69,7 +69,7 @@ impl<T> Core<T> {
         }
         // What publishes leave free may go into this: else a full disk would not become empty by consuming. Where there is no room it is
         // measured again: with what is consumed there may be.
-        if !self.is_behind() && self.room() >= self.reserve() + cost {
+        if !self.is_behind() && self.reckon().has_beside_reserve(cost) {
             self.restate(TopologyCursor::default(), self.chunk(), cost);
         }
     }
@@ -77,7 +77,7 @@ impl<T> Core<T> {
     fn restate(&mut self, at: TopologyCursor, from: u32, left: u64) {
         let (facts, next) = self.broker.topology_facts_from(at.clone(), FACTS_AT_ONCE);
         let cost = self.cost_of_facts(&facts);
-        if self.is_behind() || self.room() < self.reserve() + cost {
+        if self.is_behind() || !self.reckon().has_beside_reserve(cost) {
             self.house.restating = Some(Restating::Writing { next: at, from, left, waits: true });
             return;
         }

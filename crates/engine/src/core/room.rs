@@ -43,6 +43,54 @@ impl Cost {
     }
 }
 
+/// What there is of the journal, and what of it is spoken for, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// What is free in prepared files.
+    prepared: u64,
+    /// What stays free for what must always go, with what follows from it: [`Core::metadata_due`] and [`Core::metadata_cost`].
+    reserve: u64,
+    metadata_due: u64,
+    metadata_cost: u64,
+    /// [`Core::slack`], and the length of a file.
+    slack: u64,
+    file: u64,
+}
+
+impl Room {
+    /// What is free beside what must always go.
+    pub(super) fn spare(&self) -> u64 {
+        self.prepared.saturating_sub(self.reserve + self.metadata_due)
+    }
+
+    /// What has to be free in prepared files for a request of this cost.
+    fn needed(&self, Cost { bytes, messages }: Cost) -> u64 {
+        let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
+        // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
+        let for_cleaning = if messages > 0 { self.file + self.metadata_cost } else { self.metadata_due };
+        self.reserve + bytes + messages * each + self.slack + for_cleaning
+    }
+
+    fn has(&self, cost: Cost) -> bool {
+        self.prepared >= self.needed(cost)
+    }
+
+    /// Whether so many bytes are free beside the reserve.
+    pub(super) fn has_beside_reserve(&self, bytes: u64) -> bool {
+        self.prepared >= self.reserve + bytes
+    }
+
+    /// Whether less is free than two pieces of slack: another file is prepared however little the disk has left.
+    pub(super) fn is_scarce(&self) -> bool {
+        self.prepared < self.reserve + 2 * self.slack + self.metadata_due
+    }
+
+    /// Whether less is free than two files.
+    pub(super) fn is_short(&self) -> bool {
+        self.prepared < self.reserve + 2 * self.file + self.metadata_cost
+    }
+}
+
 /// The room that the request at the head of the line waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Awaited {
@@ -60,9 +108,14 @@ impl<T> Core<T> {
             (asker, request) = (*by, asked);
         }
         self.asking = asker;
+        if matches!(request, Request::PublishOne(_)) && self.has_room_for(self.most()) {
+            // One that takes more is refused, whatever there is.
+            self.house.awaited = None;
+            return false;
+        }
         let awaited = self
             .cost_of(request)
-            .map(|cost| Awaited { room: self.needed(cost), adds_messages: cost.messages > 0 });
+            .map(|cost| Awaited { room: self.room().needed(cost), adds_messages: cost.messages > 0 });
         self.house.awaited = awaited.filter(|awaited| self.is_missing(awaited));
         self.house.awaited.is_some()
     }
@@ -70,7 +123,7 @@ impl<T> Core<T> {
     /// Whether there is room for a command, or may be once the disk has given as many files as it takes.
     pub(super) fn may_fit(&self, command: &Command) -> bool {
         self.cost_of_command(command).is_none_or(|cost| {
-            let awaited = Awaited { room: self.needed(cost), adds_messages: cost.messages > 0 };
+            let awaited = Awaited { room: self.room().needed(cost), adds_messages: cost.messages > 0 };
             self.has_room_for(cost) || self.is_missing(&awaited)
         })
     }
@@ -87,7 +140,7 @@ impl<T> Core<T> {
 
     /// Whether so much room is not there, and the disk may have it.
     fn is_missing(&self, awaited: &Awaited) -> bool {
-        let missing = awaited.room.saturating_sub(self.room());
+        let missing = awaited.room.saturating_sub(self.room().prepared);
         let is_over = if awaited.adds_messages { self.is_at_end() || self.is_low() } else { self.house.full };
         missing > 0 && !is_over && self.disk_may_have(missing, awaited.adds_messages)
     }
@@ -100,8 +153,29 @@ impl<T> Core<T> {
         disk.free >= floor.saturating_add((files - 1).saturating_mul(self.options.segment_bytes))
     }
 
-    pub(super) fn room(&self) -> u64 {
-        self.writer.room(self.writer.record_len_max() / 2)
+    /// What there is of the journal: as [`Core::hold_or_go`] reckoned it after the last step, or anew within a step.
+    pub(super) fn room(&self) -> Room {
+        debug_assert!(
+            self.house.room.is_none_or(|room| room == self.reckon()),
+            "whatever changes the room says so"
+        );
+        self.house.room.unwrap_or_else(|| self.reckon())
+    }
+
+    pub(super) fn reckon(&self) -> Room {
+        Room {
+            prepared: self.writer.room(self.writer.record_len_max() / 2),
+            reserve: self.reserve(),
+            metadata_due: self.metadata_due(),
+            metadata_cost: self.metadata_cost(),
+            slack: self.slack(),
+            file: self.options.segment_bytes,
+        }
+    }
+
+    /// What there has to be room for before a request is looked at: any publish of one message takes less.
+    pub(super) fn most(&self) -> Cost {
+        Cost { bytes: self.options.segment_bytes / 2, messages: 64 }
     }
 
     /// Whether a request of this cost may be done: on a low disk none that adds messages.
@@ -112,19 +186,7 @@ impl<T> Core<T> {
 
     /// Whether a request of this cost fits beside what must always go.
     pub(super) fn has_room_for(&self, cost: Cost) -> bool {
-        !self.is_behind() && self.room() >= self.needed(cost)
-    }
-
-    /// Bytes that have to be free in prepared files for a request of this cost.
-    fn needed(&self, Cost { bytes, messages }: Cost) -> u64 {
-        let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
-        // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
-        let for_cleaning = if messages > 0 {
-            self.options.segment_bytes + self.metadata_cost()
-        } else {
-            self.metadata_due()
-        };
-        self.reserve() + bytes + messages * each + self.slack() + for_cleaning
+        !self.is_behind() && self.room().has(cost)
     }
 
     pub(super) fn check_room(&self, command: &Command) -> Result<(), Refusal> {

@@ -91,6 +91,7 @@ impl<T> Core<T> {
 
     /// A job is done.
     pub fn done(&mut self, done: Done) {
+        self.house.room = None;
         self.take_in(done);
         self.tell_memory();
     }
@@ -107,8 +108,8 @@ impl<T> Core<T> {
                 self.spilling.is_writing = false;
                 self.spilling.is_full = false;
                 self.written(&segment, Broker::spilled);
-                // The next at once: what waits for this one must not all come before it.
-                self.spill();
+                // Until the next is planned, what waited for this one waits: else all of it would come before that.
+                self.spilling.is_planning = true;
             }
             Done::Rewritten(segment) => {
                 self.spilling.is_writing = false;
@@ -215,7 +216,7 @@ impl<T> Core<T> {
         self.spilling.jobs.push(Job::Spill(Spill { queue, run, messages }));
     }
 
-    /// Whether [`Core::keep_house`] has more messages to look at before it knows what leaves memory next.
+    /// Whether [`Core::keep_house`] has messages to look at before it knows what leaves memory next.
     #[must_use]
     pub fn has_more_to_plan(&self) -> bool {
         self.spilling.is_planning
@@ -253,12 +254,17 @@ impl<T> Core<T> {
     /// Whether changes of many messages, and what moves to other lanes, which bring messages back into memory, should wait for the segment that is being
     /// written, so that publishes need not.
     pub(super) fn is_memory_full(&self) -> bool {
-        self.spilling.is_writing && self.memory_bytes() > self.options.memory_bytes
+        self.is_spilling() && self.memory_bytes() > self.options.memory_bytes
     }
 
     /// Whether publishes should wait for a segment that is being written.
     pub(super) fn is_overfull(&self) -> bool {
-        self.spilling.is_writing && self.is_too_much()
+        self.is_spilling() && self.is_too_much()
+    }
+
+    /// Whether a segment is being written, or may be planned.
+    fn is_spilling(&self) -> bool {
+        self.spilling.is_writing || self.spilling.is_planning
     }
 
     fn is_too_much(&self) -> bool {

@@ -480,6 +480,11 @@ impl BrokerLoop {
         // The first step of a scan is part of the request: the answers to a session come in the order of its requests, where one step is enough.
         let is_begun = self.core.has_new_scan() && self.may_scan() && self.scan_on(now, is_busy);
         self.core.clear_on(if is_busy { CLEARED_BUSY } else { CLEARED_IDLE });
+        if self.core.has_more_to_plan() {
+            // What was asked need not wait until it is known what leaves memory next.
+            self.carry_out();
+            self.hand_on();
+        }
         self.core.keep_house();
         self.carry_out();
         self.hand_on();
