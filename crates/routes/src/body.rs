@@ -110,10 +110,11 @@ impl Document {
         Ok(Self { found: found.into_iter().map(Cell::into_inner).collect() })
     }
 
-    /// A missing path is null; an object or an array is undefined.
+    /// An object or an array is undefined.
     pub(crate) fn value(&self, name: NameId) -> Value<'_> {
         match &self.found[name.at()] {
-            Found::Missing | Found::Null => Value::Null,
+            Found::Missing => Value::Missing,
+            Found::Null => Value::Null,
             Found::Bool(value) => Value::Bool(*value),
             Found::Number(value) => Value::Number(*value),
             Found::Text(value) => Value::Text(value),

@@ -14,8 +14,8 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
                 Value::number_or_undefined(numbers.map(|(base, exponent)| base.powf(exponent)))
             }
             (Function::IsBool, [value]) => Value::Bool(matches!(value, Value::Bool(_))),
-            (Function::IsDefined, [value]) => Value::Bool(*value != Value::Undefined),
-            (Function::IsNull, [value]) => Value::Bool(*value == Value::Null),
+            (Function::IsDefined, [value]) => Value::Bool(value.is_defined()),
+            (Function::IsNull, [value]) => Value::Bool(value.is_null()),
             (Function::IsNumber, [value]) => Value::Bool(value.as_number().is_some_and(f64::is_finite)),
             (Function::IsString, [value]) => Value::Bool(matches!(value, Value::Text(_) | Value::Made(_))),
             (Function::Lower | Function::Upper, [value]) => self.in_case(*value, function == Function::Upper),

@@ -62,7 +62,7 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
             Level::Coalesce => {
                 let mut value = self.value(first);
                 for link in links {
-                    if value == Value::Undefined {
+                    if !value.is_defined() {
                         value = self.value(link.right);
                     }
                 }
@@ -70,12 +70,12 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
             }
             _ => {
                 let made = self.made.len();
-                let mut left = (first, self.value(first));
+                let mut left = self.value(first);
                 for link in links {
                     let right = self.value(link.right);
-                    left = (link.right, self.operation(link.op, left, (link.right, right)));
+                    left = self.operation(link.op, left, right);
                 }
-                self.keep(made, left.1)
+                self.keep(made, left)
             }
         }
     }
@@ -107,24 +107,10 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
         Value::of_truth(truth)
     }
 
-    /// An operator between two values. Of the left, the node is that of its last operand.
-    pub(crate) fn operation(
-        &mut self,
-        op: Op,
-        (left_node, left): (NodeId, Value<'v>),
-        (right_node, right): (NodeId, Value<'v>),
-    ) -> Value<'v> {
+    /// An operator between two values.
+    fn operation(&mut self, op: Op, left: Value<'v>, right: Value<'v>) -> Value<'v> {
         match op.level() {
-            Level::Equality | Level::Order => {
-                let is_written = |node| matches!(self.tree.node(node), Node::Null);
-                if left == Value::Null
-                    && right == Value::Null
-                    && (is_written(left_node) || is_written(right_node))
-                {
-                    return Value::Bool(matches!(op, Op::Equal | Op::LessOrEqual | Op::GreaterOrEqual));
-                }
-                compare(op, left, right, self.made)
-            }
+            Level::Equality | Level::Order => compare(op, left, right, self.made),
             _ if op == Op::Join => self.join(left, right),
             _ => arithmetic(op, left, right),
         }
@@ -166,7 +152,7 @@ impl<'v, L: Lookup> Evaluator<'v, '_, L> {
 
     /// Null is the empty string here.
     fn join(&mut self, left: Value<'v>, right: Value<'v>) -> Value<'v> {
-        let text = |value: Value<'v>| if value == Value::Null { Value::Text("") } else { value };
+        let text = |value: Value<'v>| if value.is_null() { Value::Text("") } else { value };
         let (left, right) = (text(left), text(right));
         let from = match left {
             // What was made last is made longer.

@@ -122,9 +122,7 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
             level => {
                 let operands = std::iter::once(first).chain(rights).collect::<Vec<_>>();
                 let why = match level {
-                    Level::Equality | Level::Order => {
-                        "only values of one kind are compared, and none with null"
-                    }
+                    Level::Equality | Level::Order => "only two numbers or two strings have an order",
                     _ if links[0].op == Op::Join => "only strings are joined",
                     _ => "it is no number",
                 };
@@ -210,6 +208,7 @@ impl<'v, L: Lookup> Explainer<'v, '_, L> {
     fn told(&self, value: Value<'v>) -> String {
         match value {
             Value::Undefined => "undefined".to_owned(),
+            Value::Missing => "not there".to_owned(),
             Value::Null => "null".to_owned(),
             Value::Bool(value) => value.to_string(),
             Value::Number(value) => number(value),

@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 
 use crate::condition::Truth;
-use crate::tree::Op;
+use crate::tree::{Level, Op};
 
 /// A value. A number is never NaN: that is undefined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value<'v> {
     Undefined,
+    /// A path that is not in the body: null wherever a value is asked for, but not defined.
+    Missing,
     Null,
     Bool(bool),
     Number(f64),
@@ -39,7 +41,7 @@ impl<'v> Value<'v> {
     pub(crate) fn truth(self) -> Truth {
         match self {
             Self::Bool(true) => Truth::True,
-            Self::Bool(false) | Self::Null => Truth::False,
+            Self::Bool(false) | Self::Null | Self::Missing => Truth::False,
             Self::Undefined | Self::Number(_) | Self::Text(_) | Self::Made(_) => Truth::Undefined,
         }
     }
@@ -60,8 +62,20 @@ impl<'v> Value<'v> {
         match self {
             Self::Text(text) => Some(text),
             Self::Made(Made { from, to }) => Some(&made[from..to]),
-            Self::Undefined | Self::Null | Self::Bool(_) | Self::Number(_) => None,
+            Self::Undefined | Self::Missing | Self::Null | Self::Bool(_) | Self::Number(_) => None,
         }
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        matches!(self, Self::Null | Self::Missing)
+    }
+
+    /// A path that is not in the body is not defined, and a null that is there is.
+    ///
+    /// Source: `is_defined($body.…)` selects the twin changes that contain a property (Azure IoT Hub, "IoT Hub message routing query
+    /// syntax", "Message routing query based on message body").
+    pub(crate) fn is_defined(self) -> bool {
+        !matches!(self, Self::Undefined | Self::Missing)
     }
 
     pub(crate) fn as_number(self) -> Option<f64> {
@@ -69,23 +83,33 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Compares values of one kind. Null is compared only with a `null` that is written, which is seen to before.
+/// Compares two values; the result is undefined where one of them is.
+///
+/// Values of different kinds are not equal, and null equals null and nothing else, so `!=` is true of a status that is missing or no
+/// string. Only two numbers, two strings and two nulls have an order.
+///
+/// Source: IoT Edge, class `QueryValue`, and its published cases `BodyQuery_Null`, `BodyQuery_Bool` and `BodyQuery_String_Success`. There,
+/// values of different kinds also have an order, that of the numbers of their kinds; here they have none.
 pub(crate) fn compare(op: Op, left: Value<'_>, right: Value<'_>, made: &str) -> Value<'static> {
+    let is_equality = op.level() == Level::Equality;
     let order = match (left, right) {
+        (Value::Undefined, _) | (_, Value::Undefined) => None,
         (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
-        (Value::Bool(left), Value::Bool(right)) if matches!(op, Op::Equal | Op::NotEqual) => {
-            Some(left.cmp(&right))
-        }
-        (Value::Text(left), Value::Text(right)) if matches!(op, Op::Equal | Op::NotEqual) => {
+        (Value::Bool(left), Value::Bool(right)) if is_equality => Some(left.cmp(&right)),
+        (Value::Text(left), Value::Text(right)) if is_equality => {
             Some(if left == right { Ordering::Equal } else { Ordering::Less })
         }
-        _ => left.text(made).zip(right.text(made)).map(|(left, right)| left.cmp(right)),
+        _ if left.is_null() && right.is_null() => Some(Ordering::Equal),
+        _ => {
+            let texts = left.text(made).zip(right.text(made)).map(|(left, right)| left.cmp(right));
+            texts.or(is_equality.then_some(Ordering::Less))
+        }
     };
     order.map_or(Value::Undefined, |order| Value::Bool(holds(op, order)))
 }
 
 /// Whether a comparison is true of values in this order.
-pub(crate) fn holds(op: Op, order: Ordering) -> bool {
+fn holds(op: Op, order: Ordering) -> bool {
     match op {
         Op::Equal => order.is_eq(),
         Op::NotEqual => order.is_ne(),

@@ -13,7 +13,7 @@ use crate::names::{Name, NameId, Names};
 use crate::show::Expression;
 use crate::subject::Subject;
 use crate::tree::{Level, Node, NodeId, Op, Tree};
-use crate::value::{Value, holds};
+use crate::value::{Value, compare};
 
 /// Expressions that are joined by AND.
 pub(super) struct Conjunction {
@@ -87,13 +87,13 @@ impl Conjunction {
 
     fn atom<S: Subject + ?Sized>(&self, atom: &Atom, lookup: &Slots<'_, S>, made: &mut String) -> Truth {
         let compared = match atom {
-            Atom::Text { name, text } => match lookup.value(*name) {
-                Value::Text(value) => Some(value == &**text),
-                _ => None,
-            },
+            Atom::Text { name, text } => compare(Op::Equal, lookup.value(*name), Value::Text(text), ""),
             Atom::Number { name, is_read, op, than } => {
-                let number = if *is_read { lookup.number(*name) } else { lookup.value(*name).as_number() };
-                number.and_then(|number| number.partial_cmp(than)).map(|order| holds(*op, order))
+                let value = match is_read {
+                    true => Value::number_or_undefined(lookup.number(*name)),
+                    false => lookup.value(*name),
+                };
+                compare(*op, value, Value::Number(*than), "")
             }
             Atom::Other { node, number } => {
                 let known = &lookup.known[*number];
@@ -105,7 +105,7 @@ impl Conjunction {
                 });
             }
         };
-        compared.map_or(Truth::Undefined, |is_so| if is_so { Truth::True } else { Truth::False })
+        compared.truth()
     }
 }
 

@@ -52,7 +52,9 @@ impl Group {
             let (candidates, truth) = match lookup.value(pivot.property) {
                 Value::Text(text) => (pivot.by_text.get(text).map_or(&[][..], Vec::as_slice), Truth::True),
                 // The comparison is undefined, and the rest may still be false.
-                _ => (&pivot.all[..], Truth::Undefined),
+                Value::Undefined => (&pivot.all[..], Truth::Undefined),
+                // The comparison is false, and so is the whole.
+                _ => (&[][..], Truth::False),
             };
             candidates.iter().for_each(|route| look(*route, truth));
         }

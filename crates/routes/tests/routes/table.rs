@@ -196,11 +196,14 @@ fn an_empty_table_makes_no_copy() {
 
 fn condition() -> impl Strategy<Value = String> {
     let property = prop::sample::select(&["a", "b", "$messageId", "$body.x"][..]);
-    let equal = (property.clone(), "[xy]").prop_map(|(name, text)| format!("{name} = '{text}'"));
+    let op = prop::sample::select(&["=", "=", "!="][..]);
+    let equal = (property.clone(), op, "[xy]").prop_map(|(name, op, text)| format!("{name} {op} '{text}'"));
     let number = (prop::sample::select(&["a", "b", "$body.y"][..]), 0..3_u8)
         .prop_map(|(name, number)| format!("as_number({name}) > {number}"));
-    let leaf =
-        prop_oneof![3 => equal, 1 => number, 1 => property.prop_map(|name| format!("is_null({name})"))];
+    let body =
+        prop::sample::select(&["$body.y != 1", "2 = $body.y", "$body.x <> null", "is_defined($body.x)"][..]);
+    let is_null = property.prop_map(|name| format!("is_null({name})"));
+    let leaf = prop_oneof![3 => equal, 1 => number, 1 => is_null, 1 => body.prop_map(str::to_owned)];
     leaf.prop_recursive(3, 8, 2, |inner| {
         prop_oneof![
             3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} AND {b}")),
@@ -214,8 +217,15 @@ fn message() -> impl Strategy<Value = String> {
     let value = prop::sample::select(&["'x'", "'y'", "'1'", "'2'", "null"][..]);
     let property = (prop::sample::select(&["a", "b", "$messageId"][..]), value)
         .prop_map(|(name, value)| format!("{name}={value} "));
-    let body =
-        prop::sample::select(&["", "body={\"x\": \"x\", \"y\": 2}", "body={\"x\": null}", "body=5"][..]);
+    let body = prop::sample::select(
+        &[
+            "",
+            "body={\"x\": \"x\", \"y\": 2}",
+            "body={\"x\": null, \"y\": \"2\"}",
+            "body={\"x\": {}}",
+            "body=5",
+        ][..],
+    );
     (prop::collection::vec(property, 0..3), body).prop_map(|(properties, body)| properties.concat() + body)
 }
 
