@@ -2,7 +2,7 @@
 //!
 //! | a condition reads | of the message |
 //! |---|---|
-//! | `name` | the header of that name: text as it is, numbers, `true` and `false` as they are written, a header without a value as null |
+//! | `name` | the header of that name, in any case: text as it is, numbers, `true` and `false` as they are written, a header without a value as null |
 //! | `$contentType`, `$contentEncoding` | `content_type`, `content_encoding` |
 //! | `$messageId`, `$correlationId` | `message_id`, `correlation_id` |
 //! | `$userId`, `$appId`, `$type`, `$replyTo` | `user_id`, `app_id`, `type`, `reply_to` |
@@ -13,7 +13,7 @@
 //! All else is undefined.
 
 use overtake_properties::{PropertiesRef, Short, TableRef, Value};
-use overtake_routes::{Body, Shown, Subject};
+use overtake_routes::{Body, Shown, Subject, is_same_name};
 
 use crate::api::Content;
 
@@ -61,13 +61,16 @@ type Reads<'a> = fn(PropertiesRef<'a>) -> Option<Short<'a>>;
 
 impl<'a> Subject for Letter<'a> {
     fn property(&self, name: &str) -> Shown<'_> {
-        match self.headers.and_then(|headers| headers.get(name)) {
+        let all = || self.headers.into_iter().flat_map(TableRef::iter);
+        let exact = all().find(|(known, _)| known.as_bytes() == name.as_bytes());
+        let is_same = |known: Short<'_>| known.text().is_some_and(|known| is_same_name(known, name));
+        match exact.or_else(|| all().find(|(known, _)| is_same(*known))) {
             None => Shown::Missing,
-            Some(Value::Void) => Shown::Null,
-            Some(value @ Value::String(_)) => value.text().into(),
-            Some(_) => {
-                let found = self.written.iter().find(|(known, _)| known.as_bytes() == name.as_bytes());
-                found.map(|(_, text)| text.as_str()).into()
+            Some((_, Value::Void)) => Shown::Null,
+            Some((_, value @ Value::String(_))) => value.text().into(),
+            Some((found, _)) => {
+                let written = self.written.iter().find(|(known, _)| *known == found);
+                written.map(|(_, text)| text.as_str()).into()
             }
         }
     }
@@ -148,6 +151,8 @@ mod tests {
             ("ok", Value::Bool(true)),
             ("empty", Value::Void),
             ("raw", Value::String(b"\xff")),
+            ("Site", Value::String(b"first")),
+            ("SITE", Value::I32(2)),
         ];
         let headers = headers.into_iter().fold(TableBuilder::new(), entry).finish();
         let fields = Fields {
@@ -165,6 +170,8 @@ mod tests {
             ("as_number(share) = 0.25 AND price = '0.05' AND ok = 'true'", Truth::True),
             ("is_null(empty) AND NOT is_defined(raw) AND NOT is_defined(nothing)", Truth::True),
             ("$messageId = 'm-1' AND $MESSAGEID = 'm-1' AND $contentType = 'application/json'", Truth::True),
+            ("Severity = 'high' AND COUNT = '-7' AND is_null(EMPTY)", Truth::True),
+            ("Site = 'first' AND SITE = '2' AND site = 'first'", Truth::True),
             ("$body.x.y > 3", Truth::True),
             ("$connectionModuleId = 'Cam' AND $OutputName = 'o1'", Truth::True),
             ("is_defined($inputName) OR is_defined($connectionDeviceId)", Truth::False),

@@ -50,5 +50,5 @@ pub use names::STEPS_MAX;
 pub use route::{ROUTE_LEN_MAX, Route};
 pub use sink::{SINK_NAME_LEN_MAX, Sink};
 pub use source::Source;
-pub use subject::{Body, Shown, Subject};
+pub use subject::{Body, Shown, Subject, is_same_name};
 pub use table::{RouteId, RouteTable, RoutedCopy, Routing};

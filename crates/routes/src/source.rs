@@ -59,7 +59,7 @@ pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-/// The order of segments, whatever their case.
+/// The order of segments and of names, whatever their case.
 pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     if one.is_ascii() && other.is_ascii() {
         let lower = |byte: u8| byte.to_ascii_lowercase();

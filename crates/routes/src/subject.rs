@@ -1,13 +1,18 @@
 //! What a message shows of itself to a condition.
 
+use crate::source::compare;
+
 /// A message as conditions see it.
 ///
 /// An answer is the same however often it is asked for while a message is routed.
 pub trait Subject {
-    /// An application property. Whether case counts is the message's business.
+    /// An application property, named in whatever case the route has it; [`is_same_name`] compares. Of several that differ in case only,
+    /// the one that is written as in the route, else the first.
+    ///
+    /// Source: "property names are case insensitive" (Azure IoT Hub, "IoT Hub query language").
     fn property(&self, name: &str) -> Shown<'_>;
 
-    /// A system property, named without its `$` and in whatever case the route has it: names are compared without regard to case.
+    /// A system property, named without its `$` and in whatever case the route has it.
     ///
     /// Which there are is the message's business. Routes written for IoT Edge know `contentType`, `contentEncoding`, `messageId`,
     /// `correlationId`, `userId`, `connectionDeviceId`, `connectionModuleId`, `enqueuedTime`, `inputName`, `outputName`, `to`
@@ -16,6 +21,12 @@ pub trait Subject {
 
     /// The body, and what is said about it.
     fn body(&self) -> Body<'_>;
+}
+
+/// Whether two names of properties are the same: case does not count, in any script.
+#[must_use]
+pub fn is_same_name(one: &str, other: &str) -> bool {
+    compare(one, other).is_eq()
 }
 
 /// What is there of a property.

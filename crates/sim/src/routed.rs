@@ -177,10 +177,10 @@ fn properties(properties: &Properties) -> BTreeMap<&'static str, String> {
 
 impl Subject for Teller {
     fn property(&self, name: &str) -> Shown<'_> {
-        match self.headers.get(name) {
+        match self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             None => Shown::Missing,
-            Some(None) => Shown::Null,
-            Some(Some(text)) => Shown::Text(text),
+            Some((_, None)) => Shown::Null,
+            Some((_, Some(text))) => Shown::Text(text),
         }
     }
 

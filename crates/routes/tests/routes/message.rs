@@ -1,6 +1,6 @@
 //! A message in one line: `severity='high' $messageId='7' gone=null body={"a": 1}`, or `-` for an empty one.
 
-use overtake_routes::{Body, Shown, Subject};
+use overtake_routes::{Body, Shown, Subject, is_same_name};
 
 /// What a line of the corpus says of a message.
 #[derive(Default)]
@@ -62,13 +62,13 @@ fn bytes(text: &str, encoding: Option<&str>) -> Vec<u8> {
 impl Subject for Message {
     fn property(&self, name: &str) -> Shown<'_> {
         match name.starts_with('$') {
-            true => self.shown(|known| known == format!("{{{name}}}")),
-            false => self.shown(|known| known == name),
+            true => self.shown(|known| is_same_name(known, &format!("{{{name}}}"))),
+            false => self.shown(|known| is_same_name(known, name)),
         }
     }
 
     fn system(&self, name: &str) -> Shown<'_> {
-        self.shown(|known| known.strip_prefix('$').is_some_and(|known| known.eq_ignore_ascii_case(name)))
+        self.shown(|known| known.strip_prefix('$').is_some_and(|known| is_same_name(known, name)))
     }
 
     fn body(&self) -> Body<'_> {

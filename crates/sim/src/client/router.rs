@@ -42,7 +42,7 @@ const CONDITIONS: [&str; 16] = [
     "as_number(n) % 2 = 0 AND length(n) = 1",
     "n = '0' OR n = '2'",
     "NOT (n = '1')",
-    "kind = 'odd'",
+    "Kind = 'odd'",
     "kind = 'odd' OR n = '1'",
     "NOT is_defined(kind) AND is_defined(n)",
     "(kind ?? 'even') = 'even'",
