@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::error::RouteError;
 use crate::expression::Parser;
 use crate::function::{Kind, Signature, Takes};
+use crate::lexer::one_name;
 use crate::tree::{Level, Node, NodeId, Op};
 
 type Result<T> = std::result::Result<T, RouteError>;
@@ -29,7 +30,7 @@ pub(crate) fn operator(
             is_truth(parser, &name, right)?;
             Ok(Kind::Bool)
         }
-        Level::Equality => compared(parser, place, &name, sides, (last, right)),
+        Level::Equality => compared(parser, op, place, sides, (last, right)),
         Level::Order => {
             for (node, kind) in [(last, sides.0), (right, sides.1)] {
                 if kind == Kind::Bool {
@@ -41,7 +42,7 @@ pub(crate) fn operator(
                         .hint("two comparisons are written `1 < a AND a < 5`; a bool is compared with `=`"));
                 }
             }
-            compared(parser, place, &name, sides, (last, right))
+            compared(parser, op, place, sides, (last, right))
         }
         Level::Sum if op == Op::Join => {
             takes(parser, Takes::Text, &name, last, left)?;
@@ -49,9 +50,17 @@ pub(crate) fn operator(
             Ok(Kind::Text)
         }
         Level::Sum | Level::Product | Level::Unary => {
-            takes(parser, Takes::Number, &name, last, left)?;
-            takes(parser, Takes::Number, &name, right, sides.1)?;
-            Ok(Kind::Number)
+            let taken = takes(parser, Takes::Number, &name, last, left)
+                .and_then(|()| takes(parser, Takes::Number, &name, right, sides.1));
+            let with_name = |error: RouteError| match one_name(parser.text, place.start) {
+                Some(name) => {
+                    let number = error.hint.as_ref().and_then(|hint| hint.strip_prefix("write "));
+                    let number = number.map_or(String::new(), |number| format!(", else {number}"));
+                    error.hint(format!("write `{name}` if that is one name{number}"))
+                }
+                None => error,
+            };
+            taken.map_err(with_name).map(|()| Kind::Number)
         }
     }
 }
@@ -71,8 +80,8 @@ fn coalesced(place: Range<usize>, sides: (Kind, Kind)) -> Result<Kind> {
 
 fn compared(
     parser: &Parser<'_>,
+    op: Op,
     place: Range<usize>,
-    name: &str,
     sides: (Kind, Kind),
     nodes: (NodeId, NodeId),
 ) -> Result<Kind> {
@@ -82,19 +91,43 @@ fn compared(
     if may_be {
         return Ok(Kind::Bool);
     }
-    let what = format!("{name} compares {} with {}, which is never true", left.words(), right.words());
-    let error = RouteError::new(place, what);
-    let text = |node: NodeId| &parser.text[parser.span_of(node)];
+    let never = if op.level() == Level::Equality { "are never equal" } else { "have no order" };
+    let (op, kinds) = (op.text(), format!("{} with {}", left.words(), right.words()));
+    let error = RouteError::new(place, format!("`{op}` compares {kinds}, which {never}"));
     Err(match (left, right) {
-        (Kind::Null, _) => error.hint(format!("write `is_null({})`", short(text(nodes.1)))),
-        (_, Kind::Null) => error.hint(format!("write `is_null({})`", short(text(nodes.0)))),
+        (Kind::Null, _) => with_null(parser, error, op, nodes.1),
+        (_, Kind::Null) => with_null(parser, error, op, nodes.0),
         (Kind::Text, Kind::Number) => as_number(parser, error, nodes.0),
         (Kind::Number, Kind::Text) => as_number(parser, error, nodes.1),
         (Kind::Text, Kind::Bool) | (Kind::Bool, Kind::Text) => {
-            error.hint("properties are strings: write `= 'true'`")
+            let quoted = |node| match parser.tree.node(node) {
+                Node::Bool(value) => format!("'{value}'"),
+                _ => short(&parser.text[parser.span_of(node)]),
+            };
+            error.hint(format!(
+                "properties are strings: write `{} {op} {}`",
+                quoted(nodes.0),
+                quoted(nodes.1)
+            ))
         }
         _ => error,
     })
+}
+
+/// What to write instead of a comparison of this expression with a literal null, which means whether it has no value. A property has none
+/// where it is not there or null, all else where it is undefined.
+fn with_null(parser: &Parser<'_>, error: RouteError, op: &str, node: NodeId) -> RouteError {
+    let function = match parser.tree.node(node) {
+        Node::Name(_) => "is_string",
+        Node::Call(..) | Node::Chain(..) | Node::Not(_) | Node::Minus(_) => "is_defined",
+        Node::Undefined | Node::Null | Node::Bool(_) | Node::Number(_) | Node::Text(_) => return error,
+    };
+    let not = match op {
+        "=" => "NOT ",
+        "!=" => "",
+        _ => return error,
+    };
+    error.hint(format!("write `{not}{function}({})`", short(&parser.text[parser.span_of(node)])))
 }
 
 /// What a condition is has to be true or false.
@@ -114,7 +147,9 @@ fn kind_is_truth(parser: &Parser<'_>, who: &str, node: NodeId, kind: Kind) -> Re
     let error = RouteError::new(parser.span_of(node), what);
     let text = short(&parser.text[parser.span_of(node)]);
     Err(match (kind, parser.tree.node(node)) {
-        (_, Node::Name(_)) if who == "`NOT`" => error.hint(format!("write `NOT ({text} = 'true')`")),
+        (_, Node::Name(_)) if who == "`NOT`" => {
+            error.hint(format!("properties are strings: write `({text} = 'true')`"))
+        }
         (_, Node::Name(_)) => error.hint(format!("properties are strings: write `{text} = 'true'`")),
         (_, Node::Text(_)) => error.hint("compare it, or write `true` without quotes"),
         _ => error.hint("compare it: `… > 0`"),

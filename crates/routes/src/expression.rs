@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::check;
 use crate::error::{RouteError, quoted};
 use crate::function::{Function, Kind};
-use crate::lexer::{Lexer, Token, braced_name};
+use crate::lexer::{Lexer, Token, braced_name, one_name};
 use crate::names::{Name, Names};
 use crate::nearest::did_you_mean;
 use crate::tree::{Level, Link, Node, NodeId, Op, Spans, Tree};
@@ -216,7 +216,10 @@ impl<'t> Parser<'t> {
             parser.advance()?;
             parser.operand()
         })?;
-        check::is_number(self, "`-`", of)?;
+        // An argument of `is_defined` may be `-undefined` (IoT Edge, published cases `TestSuccess`).
+        if self.kind(of) != Kind::Undefined {
+            check::is_number(self, "`-`", of)?;
+        }
         let span = start..self.span_of(of).end;
         let node = match self.tree.node(of) {
             Node::Number(number) => Node::Number(-number),
@@ -298,8 +301,11 @@ impl<'t> Parser<'t> {
         self.unexpected("an operator, `,` or `)`").hint_if(self.near_operator())
     }
 
-    /// What was meant by a word that stands where an operator does.
+    /// What was meant by a word, or a string, that stands where an operator does.
     fn near_operator(&self) -> Option<String> {
+        if let Token::Text(_) = self.token {
+            return one_name(self.text, self.span.start).map(|name| format!("write `{name}`"));
+        }
         if self.token != Token::Word {
             return None;
         }

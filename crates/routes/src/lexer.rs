@@ -169,7 +169,10 @@ impl<'t> Lexer<'t> {
             let len = self.rest().find([quote, '\\']);
             let Some(len) = len else {
                 let error = RouteError::new(start..self.text.len(), "this string does not end");
-                return Err(error.hint(format!("write `{quote}` at its end; within it, `\\{quote}`")));
+                let hint = format!("write `{quote}` at its end; within it, `\\{quote}`");
+                let name =
+                    one_name(self.text, start).map(|name| format!("write `{name}` if that is one name"));
+                return Err(error.hint(hint).hint_if(name));
             };
             value.push_str(&self.rest()[..len]);
             self.take(len);
@@ -258,6 +261,12 @@ impl<'t> Lexer<'t> {
         }
         self.at = name;
         self.name();
+        // A system property is text, from which nothing is subtracted: `-` is part of its name, as in `$dt-subject` and `$dt-dataschema`
+        // (Azure IoT Hub, "IoT Hub message routing query syntax", "System properties").
+        while self.rest().strip_prefix('-').is_some_and(|rest| rest.starts_with(starts_name)) {
+            self.take(1);
+            self.name();
+        }
         Ok(Token::System)
     }
 
@@ -324,7 +333,8 @@ impl<'t> Lexer<'t> {
         }
         let what = format!("{} means nothing here", quoted(c.encode_utf8(&mut [0; 4])));
         let error = RouteError::new(self.at..self.at + c.len_utf8(), what);
-        Err(error.hint(match c {
+        let name = one_name(self.text, self.at).map(|name| format!("write `{name}` if that is one name"));
+        let hint = match c {
             '!' => "write `NOT`, or `!=` between two values",
             '|' => "write `OR` between conditions, `||` to join strings",
             '?' => "write `??`",
@@ -332,7 +342,8 @@ impl<'t> Lexer<'t> {
             _ => {
                 "an application property with such a character in its name is written in braces: `{my-name}`"
             }
-        }))
+        };
+        Err(error.hint(hint).hint_if(name))
     }
 }
 
@@ -369,6 +380,31 @@ const SIGNS: [(&str, Token); 17] = [
     (")", Token::Close),
     (",", Token::Comma),
 ];
+
+/// How a name with a character like `-`, `!` or `'` at this place is written, where it stands there without braces or quotes.
+pub(crate) fn one_name(text: &str, at: usize) -> Option<String> {
+    let is_outside = |c: char| c.is_whitespace() || c.is_control() || "()[]{}<>=,?|*/%+\"\\`".contains(c);
+    let (before, behind) = text.split_at(at);
+    let mark = behind.chars().next().filter(|mark| !is_outside(*mark))?.len_utf8();
+    if !before.ends_with(is_in_name) || !behind[mark..].starts_with(is_in_name) {
+        return None;
+    }
+    let start =
+        before.rfind(is_outside).map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+    let name = &text[start..at + behind.find(is_outside).unwrap_or(behind.len())];
+    let steps = match name.get(..6) {
+        Some(body) if body.eq_ignore_ascii_case("$body.") => Some(("$body", &name[6..])),
+        // The end of a path behind an item.
+        _ => name.strip_prefix('.').map(|steps| ("", steps)),
+    };
+    Some(match steps {
+        Some((body, steps)) => {
+            let steps = steps.split('.').map(|step| Step::Key(step.into()).to_string());
+            format!("{body}{}", steps.collect::<String>())
+        }
+        None => format!("{{{name}}}"),
+    })
+}
 
 /// The name in `{ name }`.
 pub(crate) fn braced_name(braced: &str) -> &str {

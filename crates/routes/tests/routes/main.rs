@@ -2,6 +2,7 @@
 
 mod corpus;
 mod docs;
+mod hints;
 mod limits;
 mod manifest;
 mod message;

@@ -9,7 +9,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-d]",
         "\\{[a-z $.\\-]{0,3}[a-z$]\\}",
-        Just("$messageId".to_owned()),
+        prop::sample::select(&["$messageId", "$dt-subject"][..]).prop_map(str::to_owned),
         Just("$body.a.b[0][\"c d\"]".to_owned()),
         Just("$body".to_owned()),
     ]
