@@ -6,7 +6,10 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::value::RawValue;
 
 use crate::encoding::Encoding;
 use crate::names::{NameId, Names, Step};
@@ -100,12 +103,20 @@ impl Document {
         }
         let encoding = Encoding::named(body.content_encoding).ok_or(Unread::OtherEncoding)?;
         let text = encoding.decode(body.bytes).ok_or(Unread::Broken)?;
+        Self::parse(&text, wanted, false)
+            .or_else(|_| Self::parse(&text, wanted, true))
+            .map_err(|_| Unread::Broken)
+    }
+
+    /// A number beyond a 64-bit floating point is an error, and with it the whole body, unless numbers may be infinite.
+    fn parse(text: &str, wanted: &Wanted, may_be_infinite: bool) -> serde_json::Result<Self> {
         let found = (0..wanted.names).map(|_| Cell::default()).collect::<Vec<_>>();
         let visits = vec![Cell::default(); wanted.nodes.len()];
-        let mut json = serde_json::Deserializer::from_str(&text);
+        let mut json = serde_json::Deserializer::from_str(text);
+        let count = &Cell::new(0);
         let reader =
-            Reader { wanted, found: &found, visits: &visits, count: &Cell::new(0), place: 0, visit: 0 };
-        reader.enter(0).deserialize(&mut json).and_then(|()| json.end()).map_err(|_| Unread::Broken)?;
+            Reader { wanted, found: &found, visits: &visits, count, place: 0, visit: 0, may_be_infinite };
+        reader.enter(0).deserialize(&mut json).and_then(|()| json.end())?;
         reader.forget_what_was_replaced();
         Ok(Self { found: found.into_iter().map(Cell::into_inner).collect() })
     }
@@ -135,6 +146,7 @@ struct Reader<'w> {
     count: &'w Cell<u64>,
     place: usize,
     visit: u64,
+    may_be_infinite: bool,
 }
 
 impl<'w> Reader<'w> {
@@ -176,7 +188,16 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+        if !self.may_be_infinite {
+            return deserializer.deserialize_any(self);
+        }
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        match text.parse() {
+            Ok(number) => self.visit_f64(number),
+            Err(_) => {
+                serde_json::Deserializer::from_str(text).deserialize_any(self).map_err(D::Error::custom)
+            }
+        }
     }
 }
 
