@@ -10,7 +10,7 @@ use overtake_api::params::Params;
 use overtake_api::raw;
 use overtake_engine::{Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, path_of};
 use overtake_lane::{Refusal, Scheme};
-use overtake_routes::{Manifest, NamedRoute, RouteId, RouteTable, Routing, Sink, Truth, diff};
+use overtake_routes::{Manifest, NamedRoute, Reading, RouteId, RouteTable, Routing, Sink, Truth, diff};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -120,6 +120,9 @@ struct RoutesChanged {
     applied: bool,
     /// Each change, in words.
     changes: Vec<String>,
+    /// Each key of the manifest that was passed over because it says nothing about routes, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 /// A message to try routes with.
@@ -205,7 +208,7 @@ async fn show_manifest(At(desk): At) -> Answer {
 
 /// Sets the routes of the virtual host, in place of those there are: whole or not at all.
 ///
-/// The manifest is that of IoT Edge's hub, bare or in a whole deployment, as JSON, or as TOML with `Content-Type: application/toml`. Queues of
+/// The manifest is that of IoT Edge's hub, bare, in a whole deployment or in a twin, as JSON, or as TOML with `Content-Type: application/toml`. Queues of
 /// endpoints are made; a `Queue(…)` must be there. What is stored already stays as it is. For policymakers.
 #[utoipa::path(
     put, path = "/v1/routes", tag = "routes",
@@ -225,15 +228,15 @@ async fn set_routes(
     let body = decode::read(request, app.options.max_request_bytes).await?;
     let text =
         std::str::from_utf8(&body).map_err(|_| Problem::bad_value("", "a manifest is text in UTF-8"))?;
-    let read = if is_toml { Manifest::from_toml(text) } else { Manifest::from_json(text) };
-    let manifest = read.map_err(|error| not_a_manifest(&error))?;
+    let read = if is_toml { Reading::from_toml(text) } else { Reading::from_json(text) };
+    let Reading { manifest, notes } = read.map_err(|error| not_a_manifest(&error))?;
     must_lead_somewhere(&desk, &manifest).await?;
     let before = desk.routes().await?;
     let changes = diff(before.set.manifest(), &manifest).iter().map(ToString::to_string).collect();
     if !only_check {
         desk.set_routes(RouteSet::new(manifest)).await?;
     }
-    json(StatusCode::OK, &RoutesChanged { applied: !only_check, changes })
+    json(StatusCode::OK, &RoutesChanged { applied: !only_check, changes, notes })
 }
 
 /// Says for a message which routes match it, which do not and why, and which copies would be made. Nothing is published.

@@ -44,7 +44,7 @@ pub use explain::Explanation;
 pub use expression::DEPTH_MAX;
 pub use manifest::{
     Change, FieldChange, MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, Parts, Problem,
-    ROUTE_NAME_LEN_MAX, ROUTES_MAX, SchemaVersion, diff,
+    ROUTE_NAME_LEN_MAX, ROUTES_MAX, Reading, SchemaVersion, TTL_FOR_EVER, diff,
 };
 pub use names::STEPS_MAX;
 pub use route::{ROUTE_LEN_MAX, Route};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_engine::{Engine, Failure, RouteSet, leads_nowhere};
-use overtake_routes::{MANIFEST_LEN_MAX, Manifest, diff};
+use overtake_routes::{MANIFEST_LEN_MAX, Reading, diff};
 use tokio::sync::Notify;
 
 use crate::ServeError;
@@ -85,7 +85,7 @@ impl RoutesFile {
         }
         // Until it holds it is looked at again: the engine may take it then, or a queue be there.
         self.seen = None;
-        let manifest = read(&self.path, stamp.len)?;
+        let Reading { manifest, notes } = read(&self.path, stamp.len)?;
         let fail = |failure: Failure| failure.to_string();
         if let Some(route) = leads_nowhere(&*self.engine, &manifest).await.map_err(fail)? {
             let queue = route.route.sink.name();
@@ -102,15 +102,18 @@ impl RoutesFile {
         for change in &changes {
             tracing::info!("{}: {change}", self.path.display());
         }
+        for note in &notes {
+            tracing::warn!("{}: {note}", self.path.display());
+        }
         self.seen = Some(stamp);
         Ok(())
     }
 }
 
-fn read(path: &Path, len: u64) -> Result<Manifest, String> {
+fn read(path: &Path, len: u64) -> Result<Reading, String> {
     if len > MANIFEST_LEN_MAX as u64 {
         return Err(format!("it has {len} bytes, {MANIFEST_LEN_MAX} are the most"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Manifest::from_file(Some(path), &text).map_err(|error| format!("is no manifest\n{error}"))
+    Reading::from_file(Some(path), &text).map_err(|error| format!("is no manifest\n{error}"))
 }

@@ -1,17 +1,17 @@
 //! `overtake routes`
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hyper::Method;
-use overtake_routes::Manifest;
+use overtake_routes::{Manifest, Reading, TTL_FOR_EVER};
 use serde_json::{Value, json};
 
 use super::queue::text;
 use super::{Ended, Session};
 use crate::failure::{Exit, Failure};
-use crate::out::Out;
+use crate::out::{HINT, Out, RESET};
 use crate::table::{Side, Table, number};
 use crate::words;
 
@@ -91,7 +91,7 @@ pub(crate) struct TestArgs {
 
 /// Prints a manifest in its one form.
 pub(crate) fn fmt(file: &File, out: Out) -> Ended {
-    let manifest = manifest(&file.file)?;
+    let manifest = manifest(&file.file, out)?;
     out.text(&format!("{}\n", manifest.to_json()))?;
     Ok(Exit::Done)
 }
@@ -119,12 +119,23 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn manifest(path: &Path) -> Result<Manifest, Failure> {
-    let read = Manifest::from_file(Some(path), &read(path)?);
-    read.map_err(|error| {
+/// The manifest in a file. What was passed over in it is told on stderr.
+fn manifest(path: &Path, out: Out) -> Result<Manifest, Failure> {
+    let read = Reading::from_file(Some(path), &read(path)?);
+    let Reading { manifest, notes } = read.map_err(|error| {
         Failure::new(Exit::Error, format!("{} is no manifest\n{error}", path.display()))
             .hint("correct it; nothing was changed")
-    })
+    })?;
+    for note in notes.iter().filter(|_| !out.is_quiet()) {
+        let _ = writeln!(anstream::stderr(), "{HINT}note:{RESET} {note}");
+    }
+    Ok(manifest)
+}
+
+/// A time to live of an answer, if it has one.
+fn ttl(secs: &Value) -> Option<String> {
+    let secs = secs.as_u64()?;
+    Some(if secs == u64::from(TTL_FOR_EVER) { "for ever".to_owned() } else { format!("{secs}s") })
 }
 
 fn as_json(manifest: &Manifest) -> Result<Value, Failure> {
@@ -133,7 +144,7 @@ fn as_json(manifest: &Manifest) -> Result<Value, Failure> {
 }
 
 async fn set(path: &Path, check: bool, session: &Session) -> Ended {
-    let manifest = as_json(&manifest(path)?)?;
+    let manifest = as_json(&manifest(path, session.out)?)?;
     let place = if check { format!("{ROUTES}?check=true") } else { ROUTES.to_owned() };
     let answer = session.client.ask(Method::PUT, &place, Some(&manifest)).await?.body;
     session.out.answer(&answer, |answer| {
@@ -176,7 +187,7 @@ async fn list(session: &Session) -> Ended {
         let or_dash = |value: &Value| if value.is_null() { "-".to_owned() } else { value.to_string() };
         for route in answer["routes"].as_array().into_iter().flatten() {
             let fallback = if route["fallback"] == true { " (fallback)" } else { "" };
-            let ttl = route["ttl_secs"].as_u64().map_or_else(|| "-".to_owned(), |secs| format!("{secs}s"));
+            let ttl = ttl(&route["ttl_secs"]).unwrap_or_else(|| "-".to_owned());
             table.row(vec![
                 text(&route["name"]),
                 or_dash(&route["priority"]),
@@ -232,7 +243,7 @@ async fn test(args: &TestArgs, session: &Session) -> Ended {
         })?;
     }
     if let Some(file) = with {
-        ask["manifest"] = as_json(&manifest(file)?)?;
+        ask["manifest"] = as_json(&manifest(file, session.out)?)?;
     }
     let answer = session.client.post("/v1/routes/test", &ask).await?;
     session.out.answer(&answer, |answer| {
@@ -248,7 +259,8 @@ async fn test(args: &TestArgs, session: &Session) -> Ended {
         let copies = answer["copies"].as_array().into_iter().flatten().map(|copy| {
             let priority =
                 copy["priority"].as_u64().map_or_else(String::new, |level| format!(" at priority {level}"));
-            let ttl = copy["ttl_secs"].as_u64().map_or_else(String::new, |secs| format!(" for {secs}s"));
+            let ttl = ttl(&copy["ttl_secs"]).unwrap_or_default();
+            let ttl = if ttl.is_empty() { ttl } else { format!(" for {}", ttl.trim_start_matches("for ")) };
             format!("a copy in {} by {}{priority}{ttl}\n", text(&copy["queue"]), text(&copy["route"]))
         });
         let copies: String = copies.collect();

@@ -193,6 +193,21 @@ fn a_manifest_that_does_not_hold_says_where_and_why() {
         }
     "#]]
     .assert_eq(&run.picture());
+    let twin = r#"{"desired": {"$metadata": {}, "$version": 3, "mqttBroker": {}, "schemaVersion": "1.3",
+        "routes": {"a": {"route": "FROM /* INTO $upstream", "timeToLiveSecs": -1}}}, "reported": {"$version": 1}}"#;
+    let run = broker.feed(&["routes", "apply", "-"], twin.as_bytes());
+    expect![[r#"
+        exit 0
+        + a: FROM /* INTO $upstream, timeToLiveSecs for ever
+        1 change is made
+        note: /desired/mqttBroker: `mqttBroker` says nothing about routes, and is passed over
+    "#]]
+    .assert_eq(&run.picture());
+    let run = broker.feed(&["--quiet", "routes", "apply", "-"], twin.as_bytes());
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("nothing changes\n", ""));
+    assert!(broker.run(&["routes", "list"]).stdout.contains("  for ever  "));
+    let tried = broker.run(&["routes", "test", "/x"]).stdout;
+    assert!(tried.contains("a copy in $upstream by a for ever\n"), "{tried}");
     broker.stop();
 }
 
@@ -231,6 +246,8 @@ fn a_file_of_routes_holds_from_the_start_and_as_it_changes() {
     set("[routes]\na = 'FROM /a INTO $upstream'\nb = 'FROM /b INTO Endpoint(\"b\")'\n");
     broker.await_line("+ b: ");
     assert_eq!(names(&broker), ["a", "b"]);
+    set("mqttBroker = {}\n[routes]\na = 'FROM /a INTO $upstream'\nb = 'FROM /b INTO Endpoint(\"b\")'\n");
+    broker.await_line("/mqttBroker: `mqttBroker` says nothing about routes, and is passed over");
     set("[routes]\na = 'FROM /a INTO'\n");
     broker.await_line("the routes stay as they are");
     assert_eq!(names(&broker), ["a", "b"]);

@@ -153,6 +153,22 @@ async fn a_manifest_that_does_not_hold_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_twin_is_set_and_what_is_passed_over_is_noted() {
+    let world = World::with_queue("").await;
+    let twin = r#"{"deviceId": "line-7", "moduleId": "$edgeHub", "properties": {"desired": {"$metadata": {"$lastUpdated": "2025-11-02T16:40:05Z"},
+        "$version": 17, "mqttBroker": {"authorizations": []}, "schemaVersion": "1.2", "storeAndForwardConfiguration": {"timeToLiveSecs": -1},
+        "routes": {"all": "FROM /* INTO $upstream"}}, "reported": {"$version": 231}}}"#;
+    let answer = world.put("/v1/routes", twin).await.expect(200).json;
+    let note = "/properties/desired/mqttBroker: `mqttBroker` says nothing about routes, and is passed over";
+    assert_eq!(answer["notes"], json!([note]));
+    assert_eq!(world.get("/v1/routes").await.json["ttl_secs"], u32::MAX);
+    let manifest = world.get("/v1/routes/manifest").await.json;
+    assert_eq!(manifest["storeAndForwardConfiguration"], json!({"timeToLiveSecs": -1}));
+    let again = world.put("/v1/routes", &manifest.to_string()).await.expect(200).json;
+    assert_eq!(again, json!({"applied": true, "changes": []}));
+}
+
+#[tokio::test]
 async fn routes_are_of_a_virtual_host() {
     let world = World::with_queue("").await;
     world.put("/v1/vhosts/v", "{}").await.expect(201);

@@ -12,8 +12,8 @@ export function Level({ of }) {
   return html`<span class="level"><i class="dot" style=${{ '--lane': colour(lane, 0) }}></i>${of ?? html`<span class="muted">none</span>`}</span>`;
 }
 
-// How long copies live.
-export const Lives = ({ secs }) => (secs === undefined ? html`<span class="muted">as its queue says</span>` : duration(secs * 1_000));
+// How long copies live; the longest there is means for ever.
+export const Lives = ({ secs }) => (secs === undefined ? html`<span class="muted">as its queue says</span>` : secs === 4_294_967_295 ? 'for ever' : duration(secs * 1_000));
 
 // What stands between backticks is code.
 export const ticked = (text) => text.split('`').map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));

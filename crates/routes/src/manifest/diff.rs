@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Manifest, NamedRoute};
+use super::{Manifest, NamedRoute, TTL_FOR_EVER};
 
 /// A difference between two manifests.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,11 @@ fn field(field: &'static str, from: String, to: String) -> Option<FieldChange> {
 
 /// 0 says as much as nothing.
 fn secs(secs: Option<u32>) -> String {
-    secs.filter(|secs| *secs > 0).map_or("none".to_owned(), |secs| secs.to_string())
+    match secs {
+        None | Some(0) => "none".to_owned(),
+        Some(TTL_FOR_EVER) => "for ever".to_owned(),
+        Some(secs) => secs.to_string(),
+    }
 }
 
 impl fmt::Display for Change {
@@ -105,7 +109,8 @@ impl fmt::Display for FieldChange {
 
 fn told(route: &NamedRoute) -> String {
     let priority = route.priority.map(|priority| format!(", priority {priority}"));
-    let ttl = route.ttl_secs.filter(|secs| *secs > 0).map(|secs| format!(", timeToLiveSecs {secs}"));
+    let ttl = route.ttl_secs.filter(|secs| *secs > 0);
+    let ttl = ttl.map(|ttl| format!(", timeToLiveSecs {}", secs(Some(ttl))));
     let fallback = route.is_fallback.then(|| ", fallback".to_owned());
     let rest = [priority, ttl, fallback].into_iter().flatten().collect::<String>();
     format!("{}{rest}", route.route)

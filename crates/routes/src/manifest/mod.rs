@@ -27,15 +27,28 @@ pub const ROUTE_NAME_LEN_MAX: usize = 255;
 pub const MANIFEST_LEN_MAX: usize = 8 << 20;
 /// The least urgent of the priorities that can be given; 0 is the most urgent.
 pub const PRIORITY_MAX: u8 = 9;
+/// A time to live that is for ever, which a manifest writes as -1: some 136 years.
+///
+/// Source: IoT Edge, class `StoreAndForwardConfiguration`: a time to live below 0 has no end.
+pub const TTL_FOR_EVER: u32 = u32::MAX;
 /// Problems beyond these are only counted.
 const PROBLEMS_MAX: usize = 100;
+
+/// What was read of a text: a manifest, and notes about what was passed over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// A sentence for each key that says nothing about routes, as `mqttBroker`; those of the hub itself, as `$version`, have none.
+    pub notes: Vec<String>,
+}
 
 /// Routes that hold together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     /// By name, in its order; no name comes twice.
     pub routes: Vec<NamedRoute>,
-    /// How long messages live where their route says nothing, seconds. Nothing, and 0, mean for ever.
+    /// How long messages live where their route says nothing, seconds. Nothing, and 0, mean as their queue says; [`TTL_FOR_EVER`].
     pub ttl_secs: Option<u32>,
     /// The version of the format that it is written in.
     pub schema_version: SchemaVersion,
@@ -50,7 +63,7 @@ pub struct NamedRoute {
     pub route: Route,
     /// 0 to [`PRIORITY_MAX`], 0 is the most urgent; nothing comes after them all.
     pub priority: Option<u8>,
-    /// How long a copy lives, seconds. Nothing, and 0, mean what the manifest says for all.
+    /// How long a copy lives, seconds. Nothing, and 0, mean what the manifest says for all; [`TTL_FOR_EVER`].
     pub ttl_secs: Option<u32>,
     /// Whether it counts only for messages that no other route matches.
     pub is_fallback: bool,
@@ -85,9 +98,9 @@ impl fmt::Display for SchemaVersion {
     }
 }
 
-impl Manifest {
-    /// Reads JSON: the section itself (`{"routes": …}`), inside `$edgeHub` and `properties.desired`, or a whole deployment with
-    /// `modulesContent`. What stands between the braces of the outermost object is read as well.
+impl Reading {
+    /// Reads JSON: the section itself (`{"routes": …}`), inside `$edgeHub` and `properties.desired`, a whole deployment with
+    /// `modulesContent`, or a twin. What stands between the braces of the outermost object is read as well.
     ///
     /// # Errors
     /// [`ManifestError`] with all that is wrong.
@@ -115,6 +128,24 @@ impl Manifest {
         };
         if is_toml { Self::from_toml(text) } else { Self::from_json(text) }
     }
+}
+
+impl Manifest {
+    /// The manifest of [`Reading::from_json`].
+    ///
+    /// # Errors
+    /// [`ManifestError`] with all that is wrong.
+    pub fn from_json(text: &str) -> Result<Self, ManifestError> {
+        Reading::from_json(text).map(|reading| reading.manifest)
+    }
+
+    /// The manifest of [`Reading::from_toml`].
+    ///
+    /// # Errors
+    /// [`ManifestError`] with all that is wrong.
+    pub fn from_toml(text: &str) -> Result<Self, ManifestError> {
+        Reading::from_toml(text).map(|reading| reading.manifest)
+    }
 
     /// The section as JSON, in one form: every route as an object and in its canonical text. What is read from it is the same.
     #[must_use]
@@ -127,7 +158,7 @@ impl Manifest {
             self.routes.iter().map(|route| (route.name.clone(), route.to_value())).collect::<Map<_, _>>();
         let mut section = json!({"schemaVersion": self.schema_version.to_string(), "routes": routes});
         if let Some(secs) = self.ttl_secs {
-            section["storeAndForwardConfiguration"] = json!({"timeToLiveSecs": secs});
+            section["storeAndForwardConfiguration"] = json!({"timeToLiveSecs": written(secs)});
         }
         section
     }
@@ -160,13 +191,18 @@ impl NamedRoute {
             route["priority"] = json!(priority);
         }
         if let Some(secs) = self.ttl_secs {
-            route["timeToLiveSecs"] = json!(secs);
+            route["timeToLiveSecs"] = json!(written(secs));
         }
         if self.is_fallback {
             route["fallback"] = json!(true);
         }
         route
     }
+}
+
+/// A time to live as a manifest writes it.
+fn written(secs: u32) -> i64 {
+    if secs == TTL_FOR_EVER { -1 } else { secs.into() }
 }
 
 /// A manifest that does not hold: all that is wrong with it; of routes, by name.

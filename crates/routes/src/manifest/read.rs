@@ -8,7 +8,7 @@ use super::document::Document;
 use super::section::{find, pointer};
 use super::{
     MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, PROBLEMS_MAX, Problem,
-    ROUTE_NAME_LEN_MAX, ROUTES_MAX, SchemaVersion,
+    ROUTE_NAME_LEN_MAX, ROUTES_MAX, Reading, SchemaVersion, TTL_FOR_EVER,
 };
 use crate::error::{RouteError, quoted};
 use crate::nearest::did_you_mean;
@@ -18,7 +18,7 @@ const SECTION_KEYS: [&str; 3] = ["schemaVersion", "routes", "storeAndForwardConf
 const ROUTE_KEYS: [&str; 4] = ["route", "priority", "timeToLiveSecs", "fallback"];
 const STORE_KEYS: [&str; 1] = ["timeToLiveSecs"];
 
-pub(super) fn from_json(text: &str) -> Result<Manifest, ManifestError> {
+pub(super) fn from_json(text: &str) -> Result<Reading, ManifestError> {
     let parse = || {
         let braced = is_inside_of_object(text).then(|| format!("{{{text}}}"));
         serde_json::from_str(braced.as_deref().unwrap_or(text)).map_err(|error| reason(&error.to_string()))
@@ -27,7 +27,7 @@ pub(super) fn from_json(text: &str) -> Result<Manifest, ManifestError> {
     read(document.map_err(|why| format!("this is no JSON: {why}")))
 }
 
-pub(super) fn from_toml(text: &str) -> Result<Manifest, ManifestError> {
+pub(super) fn from_toml(text: &str) -> Result<Reading, ManifestError> {
     let document = too_long(text).map_or_else(
         || toml::from_str(text).map_err(|error| toml_error(text, error.span(), error.message())),
         Err,
@@ -44,7 +44,7 @@ fn too_long(text: &str) -> Option<String> {
     (text.len() > MANIFEST_LEN_MAX).then(|| format!("it is longer than {MANIFEST_LEN_MAX} bytes"))
 }
 
-fn read(document: Result<Document, String>) -> Result<Manifest, ManifestError> {
+fn read(document: Result<Document, String>) -> Result<Reading, ManifestError> {
     let mut reader = Reader::default();
     let manifest = match &document {
         Ok(document) => {
@@ -58,8 +58,9 @@ fn read(document: Result<Document, String>) -> Result<Manifest, ManifestError> {
     };
     let more = reader.problems.len().saturating_sub(PROBLEMS_MAX);
     reader.problems.truncate(PROBLEMS_MAX);
+    reader.notes.truncate(PROBLEMS_MAX);
     if reader.problems.is_empty() {
-        Ok(manifest)
+        Ok(Reading { manifest, notes: reader.notes })
     } else {
         Err(ManifestError { problems: reader.problems, more })
     }
@@ -68,6 +69,7 @@ fn read(document: Result<Document, String>) -> Result<Manifest, ManifestError> {
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,
+    notes: Vec<String>,
     /// The route that is read.
     route: Option<String>,
 }
@@ -84,6 +86,18 @@ impl Reader {
 
     /// The entries of an object with known keys only.
     fn entries<'d>(&mut self, document: &'d Document, at: &str, known: &[&str]) -> &'d [(String, Document)] {
+        self.entries_beside(document, at, known, false)
+    }
+
+    /// The entries of an object. Where others may stand beside the known keys, they are passed over, and noted unless they are the hub's own;
+    /// one that is nearly a known key is a mistake all the same.
+    fn entries_beside<'d>(
+        &mut self,
+        document: &'d Document,
+        at: &str,
+        known: &[&str],
+        may_be_others: bool,
+    ) -> &'d [(String, Document)] {
         let Document::Table(entries) = document else {
             self.wrong(at, format!("an object is expected here, and this is {}", document.words()));
             return &[];
@@ -93,15 +107,17 @@ impl Reader {
                 let hint = Some("leave one of them".to_owned());
                 self.tell(&pointer(at, key), format!("the key {} is there twice", quoted(key)), hint, None);
             }
-            if !known.contains(&key.as_str()) {
-                let all = || format!("known here: {}", row(known));
-                let hint = did_you_mean(key, known.iter().copied()).unwrap_or_else(all);
-                self.tell(
-                    &pointer(at, key),
-                    format!("there is no key {} here", quoted(key)),
-                    Some(hint),
-                    None,
-                );
+            let near = did_you_mean(key, known.iter().copied());
+            let at = pointer(at, key);
+            match known.contains(&key.as_str()) || (may_be_others && key.starts_with('$')) {
+                true => {}
+                false if may_be_others && near.is_none() => self
+                    .notes
+                    .push(format!("{at}: {} says nothing about routes, and is passed over", quoted(key))),
+                false => {
+                    let hint = near.unwrap_or_else(|| format!("known here: {}", row(known)));
+                    self.tell(&at, format!("there is no key {} here", quoted(key)), Some(hint), None);
+                }
             }
         }
         entries
@@ -110,7 +126,7 @@ impl Reader {
     fn section(&mut self, section: &Document, at: &str) -> Manifest {
         let mut manifest = Manifest::default();
         let mut has_routes = false;
-        for (key, value) in self.entries(section, at, &SECTION_KEYS) {
+        for (key, value) in self.entries_beside(section, at, &SECTION_KEYS, true) {
             let at = pointer(at, key);
             match key.as_str() {
                 "schemaVersion" => manifest.schema_version = self.schema_version(value, &at),
@@ -119,8 +135,10 @@ impl Reader {
                     has_routes = true;
                 }
                 "storeAndForwardConfiguration" => {
-                    for (key, value) in self.entries(value, &at, &STORE_KEYS) {
-                        manifest.ttl_secs = self.secs(value, &pointer(&at, key)).or(manifest.ttl_secs);
+                    for (key, value) in self.entries_beside(value, &at, &STORE_KEYS, true) {
+                        if key == STORE_KEYS[0] {
+                            manifest.ttl_secs = self.secs(value, &pointer(&at, key)).or(manifest.ttl_secs);
+                        }
                     }
                 }
                 _ => {}
@@ -244,10 +262,17 @@ impl Reader {
     }
 
     fn secs(&mut self, value: &Document, at: &str) -> Option<u32> {
-        self.whole(value, at, u32::MAX)
+        match value {
+            Document::Number(-1.0) => Some(TTL_FOR_EVER),
+            _ => self.whole_or(value, at, u32::MAX, ", or -1 for ever,"),
+        }
     }
 
     fn whole(&mut self, value: &Document, at: &str, max: u32) -> Option<u32> {
+        self.whole_or(value, at, max, "")
+    }
+
+    fn whole_or(&mut self, value: &Document, at: &str, max: u32, or: &str) -> Option<u32> {
         match value {
             Document::Number(number) if number.fract() == 0.0 && (0.0..=f64::from(max)).contains(number) => {
                 Some(*number as u32)
@@ -255,7 +280,10 @@ impl Reader {
             _ => {
                 self.wrong(
                     at,
-                    format!("a whole number from 0 to {max} is expected here, and this is {}", told(value)),
+                    format!(
+                        "a whole number from 0 to {max}{or} is expected here, and this is {}",
+                        told(value)
+                    ),
                 );
                 None
             }

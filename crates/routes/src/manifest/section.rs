@@ -2,8 +2,8 @@
 
 use super::document::Document;
 
-/// Keys that lead to the section, tried in turn: a whole deployment, a module's twin, the section itself.
-const WAYS: [&[&str]; 7] = [
+/// Keys that lead to the section, tried in turn: a whole deployment, a module's twin as the hub or a module prints it.
+const WAYS: [&[&str]; 8] = [
     &["modulesContent", "$edgeHub", "properties.desired"],
     &["modulesContent", "$edgeHub", "properties", "desired"],
     &["content", "modulesContent", "$edgeHub", "properties.desired"],
@@ -11,6 +11,7 @@ const WAYS: [&[&str]; 7] = [
     &["$edgeHub", "properties", "desired"],
     &["properties.desired"],
     &["properties", "desired"],
+    &["desired"],
 ];
 
 /// The section and the pointer to it. What stands beside the way to it is other modules' business.

@@ -1,10 +1,12 @@
 //! Manifests: what is read, what is refused and how it is told, what changes.
 
 use expect_test::{Expect, expect};
-use overtake_routes::{Manifest, ROUTES_MAX, diff};
+use overtake_routes::{Manifest, ROUTES_MAX, Reading, TTL_FOR_EVER, diff};
 
 /// Of the design that the format comes from, as it stands there.
 const DEPLOYMENT: &str = include_str!("../corpus/deployment.txt");
+/// The twin of an edge hub as `az iot hub module-twin show` prints it.
+const TWIN: &str = include_str!("../corpus/twin.txt");
 
 fn read(json: &str) -> Manifest {
     Manifest::from_json(json).unwrap_or_else(|error| panic!("{error}"))
@@ -60,6 +62,61 @@ fn the_section_stands_anywhere_on_the_way_to_it() {
 }
 
 #[test]
+fn a_twin_is_read_as_the_hub_prints_it() {
+    reads(
+        TWIN,
+        expect![[r#"
+            1.2 ttl 7200
+            alerts: FROM /messages/modules/camera/outputs/alerts WHERE $body.status != 'running' INTO $upstream Some(0) Some(4294967295) → Some(4294967295)
+            leafs: FROM /messages/* WHERE NOT is_defined($connectionModuleId) INTO $upstream None None → Some(7200)
+            toFilter: FROM /messages/modules/camera/outputs/* INTO BrokeredEndpoint("/modules/filter/inputs/frames") Some(4) None → Some(7200)
+        "#]],
+    );
+    let notes = Reading::from_json(TWIN).expect("a twin").notes;
+    assert_eq!(
+        notes,
+        [
+            "/properties/desired/mqttBroker: `mqttBroker` says nothing about routes, and is passed over",
+            "/properties/desired/storeAndForwardConfiguration/storeLimits: `storeLimits` says nothing about routes, and is passed over",
+        ]
+    );
+    // A module prints what is between `properties` and its end.
+    let (_, properties) = TWIN.split_once("\"properties\": ").expect("a twin");
+    let (properties, _) = properties.split_once(",\n  \"status\"").expect("more follows");
+    assert_eq!(read(properties), read(TWIN));
+}
+
+#[test]
+fn each_version_of_the_format_is_read() {
+    for version in ["1.0", "1.1", "1.2", "1.3", "1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
+        let twin = TWIN.replace("\"schemaVersion\": \"1.2\"", &format!("\"schemaVersion\": \"{version}\""));
+        assert_eq!(read(&twin).schema_version.to_string(), version[..3], "{version}");
+        assert_eq!(read(&twin).routes, read(TWIN).routes);
+    }
+}
+
+#[test]
+fn a_ttl_of_minus_one_is_for_ever() {
+    let manifest = read(
+        r#"{"routes": {"a": {"route": "FROM /* INTO $upstream", "timeToLiveSecs": -1}, "b": "FROM /* INTO $upstream"},
+            "storeAndForwardConfiguration": {"timeToLiveSecs": 7200}}"#,
+    );
+    let ttls =
+        |manifest: &Manifest| manifest.routes.iter().map(|route| manifest.ttl_of(route)).collect::<Vec<_>>();
+    assert_eq!(ttls(&manifest), [Some(TTL_FOR_EVER), Some(7_200)]);
+    let all = read(&manifest.to_json().replace("7200", "-1"));
+    assert_eq!(ttls(&all), [Some(TTL_FOR_EVER); 2]);
+    assert!(all.to_json().contains(r#""timeToLiveSecs": -1"#), "{}", all.to_json());
+    assert_eq!(
+        Manifest::from_toml("[routes]\n[storeAndForwardConfiguration]\ntimeToLiveSecs = -1")
+            .map(|it| it.ttl_secs),
+        Ok(Some(TTL_FOR_EVER))
+    );
+    let changes = diff(&manifest, &all).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(changes, ["~ storeAndForwardConfiguration.timeToLiveSecs: 7200 → for ever"]);
+}
+
+#[test]
 fn toml_says_the_same() {
     let toml = r#"
         schemaVersion = "1.1.0"
@@ -81,7 +138,9 @@ fn toml_says_the_same() {
         timeToLiveSecs = 7200
     "#;
     assert_eq!(Manifest::from_toml(toml).expect("a manifest"), read(DEPLOYMENT));
-    let by_name = |name: &str, text: &str| Manifest::from_file(Some(name.as_ref()), text).ok();
+    let by_name = |name: &str, text: &str| {
+        Reading::from_file(Some(name.as_ref()), text).ok().map(|reading| reading.manifest)
+    };
     let (json, toml) = (Some(read(DEPLOYMENT)), toml);
     assert_eq!([by_name("a.toml", toml), by_name("-", toml)], [json.clone(), json.clone()]);
     let object = format!("{{{DEPLOYMENT}}}");
@@ -138,7 +197,7 @@ fn all_that_is_wrong_is_told_together() {
             "bad": "FROM /* WHERE severity == 'high' INTO $upstream",
             "list": [],
             "object": {"rout": "FROM /* INTO $upstream", "priority": 10, "timeToLiveSecs": 4294967296},
-            "odd": {"route": 5, "priority": "high", "timeToLiveSecs": -1, "fallback": 1},
+            "odd": {"route": 5, "priority": "high", "timeToLiveSecs": -2, "fallback": 1},
             "half": {"route": "FROM /* INTO $upstraem", "priority": 0.5}},
           "schemaVersion": "2.0", "storeAndForwardConfiguration": {"timeToLive": 5, "timeToLiveSecs": "5"}, "route": {}}"#,
         expect![[r#"
@@ -159,18 +218,18 @@ fn all_that_is_wrong_is_told_together() {
             /routes/object/rout: there is no key `rout` here
               hint: did you mean `route`?
             /routes/object/priority: a whole number from 0 to 9 is expected here, and this is 10
-            /routes/object/timeToLiveSecs: a whole number from 0 to 4294967295 is expected here, and this is 4294967296
+            /routes/object/timeToLiveSecs: a whole number from 0 to 4294967295, or -1 for ever, is expected here, and this is 4294967296
             /routes/object: there is no key `route`
               hint: write `"route": "FROM … INTO …"`
             /routes/odd/route: a route is a string, and this is a number
             /routes/odd/priority: a whole number from 0 to 9 is expected here, and this is a string
-            /routes/odd/timeToLiveSecs: a whole number from 0 to 4294967295 is expected here, and this is -1
+            /routes/odd/timeToLiveSecs: a whole number from 0 to 4294967295, or -1 for ever, is expected here, and this is -2
             /routes/odd/fallback: true or false is expected here, and this is a number
             /schemaVersion: this is no version of the format that is known
               hint: there are "1.0", "1.1", "1.2" and "1.3"
             /storeAndForwardConfiguration/timeToLive: there is no key `timeToLive` here
               hint: did you mean `timeToLiveSecs`?
-            /storeAndForwardConfiguration/timeToLiveSecs: a whole number from 0 to 4294967295 is expected here, and this is a string
+            /storeAndForwardConfiguration/timeToLiveSecs: a whole number from 0 to 4294967295, or -1 for ever, is expected here, and this is a string
         "#]],
     );
 }
