@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::request::Parts;
 use overtake_engine::{BROWSE_LIMIT_MAX, BROWSE_LOOKS_MAX, Browse, DeleteOnly, Filter, PageCursor};
-use overtake_lane::{BrowseOrder, Seq, Status};
+use overtake_lane::{BrowseOrder, Given, Seq, Status};
 use percent_encoding::percent_decode_str;
 
 use crate::body::PropertiesShown;
@@ -150,7 +150,7 @@ impl Params {
     pub fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
         let filter = Filter {
             status: self.take("status")?.map(|word| status(&word)).transpose()?,
-            priority: self.take("priority")?.map(|word| word.parse().unwrap_or_default()),
+            priority: self.take("priority")?.map(|word| priority("priority", &word)).transpose()?,
             key: self.take("key")?,
             headers: self.take_headers()?,
             user_id: self.take("user_id")?,
@@ -342,6 +342,17 @@ fn with_bodies(word: &str) -> Result<bool, Problem> {
     }
 }
 
+/// Reads the priority that the parameter or header `key` gives: a whole number or a name.
+///
+/// # Errors
+/// 422 for blanks only: a value that was lost on its way must not count as none.
+pub fn priority(key: &str, text: &str) -> Result<Given, Problem> {
+    match text.parse().unwrap_or_default() {
+        Given::Missing => Err(Problem::bad_value(key, format!("`{key}` is there without a value"))),
+        given => Ok(given),
+    }
+}
+
 /// Parses a number that consists of digits only. (`u64::from_str` also accepts a leading `+`.)
 pub fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| u64::from_str(text).ok())?
@@ -417,6 +428,7 @@ mod tests {
             "status=dead&priority=high&key=a%20b+c&header.x=1&header.y=&order=published&limit=1000&cursor=p7&body=none",
             r#"Some(Dead) Some(Name("high")) Some("a b c") [("x", "1"), ("y", "")] Published 1000 Some(After(Seq(7))) false"#,
         );
+        check("priority=%20", r#"value-invalid Some("priority")"#);
         check("header.x=1&header.x=1", r#"value-invalid Some("header.x")"#);
         check("status=done", r#"value-invalid Some("status")"#);
         check("limit=0", r#"value-invalid Some("limit")"#);

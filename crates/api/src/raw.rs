@@ -15,7 +15,7 @@ use overtake_engine::{Content, NewMessage, Target};
 use overtake_lane::Headers;
 
 use crate::body::{DurationMs, Limits, check_content, of_user};
-use crate::params::digits;
+use crate::params::{digits, priority};
 use crate::problem::Problem;
 
 const PREFIX: &str = "overtake-";
@@ -126,7 +126,7 @@ fn set(
     value: String,
 ) -> Result<(), Problem> {
     match property {
-        "priority" => message.priority = value.parse().unwrap_or_default(),
+        "priority" => message.priority = priority(name.as_str(), &value)?,
         "id" => message.id = Some(value),
         "key" => message.key = Some(value),
         "ttl-ms" => message.ttl_ms = Some(duration(name, &value)?).filter(|ms| *ms > 0),
@@ -248,6 +248,9 @@ mod tests {
         check(&[("Overtake-Header-Tenant", "x")], r#"default None None 0 0 {"tenant": Text("x")}"#);
         check(&[("Overtake-User-Id", "ann")], "default None None 0 0 {} of ann");
         check(&[("Overtake-User-Id", "")], r#"value-invalid Some("overtake-user-id")"#);
+        check(&[("Overtake-Priority", " HIGH ")], "HIGH None None 0 0 {}");
+        check(&[("Overtake-Priority", "")], r#"value-invalid Some("overtake-priority")"#);
+        check(&[("Overtake-Priority", " ")], r#"value-invalid Some("overtake-priority")"#);
         check(&[("Overtake-Prio", "7")], r#"header-unknown Some("overtake-prio")"#);
         check(&[("Overtake-Header-", "7")], r#"header-unknown Some("overtake-header-")"#);
         check(&[("Overtake-Routing-Key", "a")], r#"header-unknown Some("overtake-routing-key")"#);

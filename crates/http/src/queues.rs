@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use overtake_access::Desk;
-use overtake_api::params::{Params, queue_cursor_text};
+use overtake_api::params::{self, Params, queue_cursor_text};
 use overtake_api::problem;
 use overtake_engine::DeclareQueue;
 use overtake_lane::{Existing, Given, Identity, LaneView, QueueView, Refusal, Settings};
@@ -256,7 +256,8 @@ async fn declare(
 }
 
 fn import_priority(params: &mut Params) -> Result<Option<Given>, Problem> {
-    Ok(params.take_word("import_priority")?.map(|word| word.parse().unwrap_or_default()))
+    let word = params.take_word("import_priority")?;
+    Ok(word.map(|word| params::priority("import_priority", &word)).transpose()?)
 }
 
 /// A priority that cannot be is that of the parameter: settings have none.

@@ -152,6 +152,32 @@ async fn a_priority_changes_while_an_execution_waits() {
         assert_eq!(reply.status, 422, "{body}: {}", reply.text);
     }
     assert_eq!(works.put("/a/priority", r#"{"priority":"urgent"}"#).await.json["key"], "priority");
+    // A name counts in any case, and in no other way.
+    let now = works.put("/a/priority", r#"{"priority":"LOW"}"#).await.expect(200).json;
+    assert_eq!(now["priority"], "low");
+    for (body, code, detail) in [
+        (
+            r#"{"priority":null}"#,
+            "422 value-invalid",
+            "`priority` is `null`: expected a priority: a whole number or a name",
+        ),
+        (
+            r#"{"priority":""}"#,
+            "422 priority-unknown",
+            "`priority` is ``: the priority is none the queue's scheme knows",
+        ),
+        (
+            r#"{"priority":" high"}"#,
+            "422 priority-unknown",
+            "`priority` is ` high`: the priority is none the queue's scheme knows",
+        ),
+    ] {
+        let reply = works.put("/a/priority", body).await;
+        assert_eq!((reply.code(), reply.json["key"].as_str()), (code.to_owned(), Some("priority")), "{body}");
+        assert_eq!(reply.json["detail"], detail, "{body}");
+    }
+    let now = works.get("/a").await.expect(200).json;
+    assert_eq!(now["priority"], "low", "what is refused changes nothing");
     works.work(json!({})).await;
     assert_eq!(works.put("/b/priority", r#"{"priority":"low"}"#).await.code(), "409 leased");
     works.work(json!({"how": "ack"})).await;
