@@ -153,11 +153,12 @@ fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refu
         .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
 }
 
-/// A number or a name.
+/// A number or a name. One that was lost on its way must not count as none, and be served last.
 fn given(value: Value<'_>) -> Result<Given, Refused> {
     let named = || value.text().map(|text| text.parse().unwrap_or_else(|never: Infallible| match never {}));
     let given = value.int().map(Given::Number).or_else(named);
-    given.ok_or_else(|| wrong(format!("the header '{PRIORITY}' is no number and no name")))
+    let said = given.filter(|given| *given != Given::Missing);
+    said.ok_or_else(|| wrong(format!("the header '{PRIORITY}' is no number and no name")))
 }
 
 fn origin(headers: TableRef<'_>) -> Result<Option<Origin>, Refused> {

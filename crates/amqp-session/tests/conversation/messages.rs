@@ -133,8 +133,14 @@ fn a_priority_may_be_a_name_or_below_0() {
     }
     assert_eq!(ann.take_all("named"), "b c a");
     assert_eq!(ann.take_all("signed"), "b c a");
-    let told = ann.refused(|ann| ann.send_with("", "named", &[("x-processing-priority", Value::Void)], "a"));
-    assert_eq!(told, "406 PRECONDITION_FAILED - the header 'x-processing-priority' is no number and no name");
+    for none in [Value::Void, t(""), t(" ")] {
+        let mut bob = broker.connect();
+        let told = bob.refused(|bob| bob.send_with("", "named", &[("x-processing-priority", none)], "a"));
+        assert_eq!(
+            told,
+            "406 PRECONDITION_FAILED - the header 'x-processing-priority' is no number and no name"
+        );
+    }
 }
 
 /// What a message says of its priority: the property, and the header.
