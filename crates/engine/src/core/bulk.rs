@@ -329,7 +329,7 @@ impl<T> Core<T> {
     fn note_job(&mut self, now: Time, id: u64, record: &JobRecord) {
         let value = serde_json::to_vec(record).expect("a job can be written");
         let entry = MetadataEntry { key: job_key(id), value: Some(value.into()) };
-        self.house.room = None;
+        self.house.room.set(None);
         if self.has_room_for(Cost { bytes: setting_cost(&entry), messages: 0 }) {
             self.set_value(now, entry);
         } else if record.state != JobState::Running {

@@ -9,6 +9,8 @@
 //! A chunk of the journal is given back when no message, run or queue definition in it or before it is needed; `clean.rs` sees
 //! to it that this comes about.
 
+use std::cell::Cell;
+
 use overtake_lane::{MetadataSize, PoliciesSize};
 use overtake_store::record::SETTLE_LEN_MAX;
 use overtake_store::{FileReady, Lsn, Writer};
@@ -48,8 +50,8 @@ pub(super) struct House {
     pub(super) full: bool,
     /// The process may open no more files: that is why.
     pub(super) lacks_descriptors: bool,
-    /// What there was of the journal after the last step; `None` once it may have changed.
-    pub(super) room: Option<Room>,
+    /// What there is of the journal; `None`: it is to be reckoned anew.
+    pub(super) room: Cell<Option<Room>>,
     /// The room that the next request waits for.
     pub(super) awaited: Option<Awaited>,
     /// Leases are held.
@@ -70,7 +72,7 @@ impl House {
             is_removed: false,
             full: false,
             lacks_descriptors: false,
-            room: None,
+            room: Cell::new(None),
             awaited: None,
             held: false,
             cleaning: Cleaning::new(tail),
@@ -119,9 +121,8 @@ impl<T> Core<T> {
 
     /// Holds leases while there is little room beside what must always go, and says how much of it records of what ends may take.
     pub(super) fn hold_or_go(&mut self) {
-        let room = self.reckon();
-        self.house.room = Some(room);
-        let spare = if self.is_behind() { 0 } else { room.spare() };
+        self.house.room.set(None);
+        let spare = if self.is_behind() { 0 } else { self.room().spare() };
         self.broker.set_record_room(spare.saturating_sub(self.slack() / 4));
         let held = self.is_behind() || spare < self.slack() / 2;
         if held != self.house.held {
@@ -208,7 +209,7 @@ impl<T> Core<T> {
     /// Gives back what is no longer needed, puts back what ended sessions held, and does a bite of cleaning. True when a file was released: the committer
     /// may retire it once a batch that says so is durable: this one, or the next.
     pub fn keep_house(&mut self) -> bool {
-        self.house.room = None;
+        self.house.room.set(None);
         self.put_back_some();
         self.clean_some();
         self.drop_lost();
@@ -228,7 +229,7 @@ impl<T> Core<T> {
         let is_released = self.writer.retire(Lsn(u64::from(keep_from) * self.options.segment_bytes));
         self.forget_missing();
         // Whatever of it was reckoned, more was done.
-        self.house.room = None;
+        self.house.room.set(None);
         is_released
     }
 

@@ -410,7 +410,7 @@ impl<T> Core<T> {
         if self.failure().is_some() {
             return None;
         }
-        self.house.room = None;
+        self.house.room.set(None);
         self.writer.take_batch()
     }
 
@@ -419,7 +419,7 @@ impl<T> Core<T> {
         if self.failure().is_some() {
             return None;
         }
-        self.house.room = None;
+        self.house.room.set(None);
         self.writer.take_proof()
     }
 
@@ -471,7 +471,7 @@ impl<T> Core<T> {
 
     /// Records the facts of a step and carries out its effects.
     fn keep(&mut self, atomic: bool) {
-        self.house.room = None;
+        self.house.room.set(None);
         let mut step = std::mem::take(&mut self.step);
         self.note_clock(&mut step);
         self.record(&step.facts, atomic);

@@ -222,7 +222,7 @@ impl<T> Core<T> {
 
     /// False when there is no room.
     fn write(&mut self, record: &[u8]) -> bool {
-        self.house.room = None;
+        self.house.room.set(None);
         match self.writer.append(&[record]) {
             Ok(_) => true,
             Err(StoreError::Full) => false,

@@ -153,15 +153,18 @@ impl<T> Core<T> {
         disk.free >= floor.saturating_add((files - 1).saturating_mul(self.options.segment_bytes))
     }
 
-    /// What there is of the journal: as [`Core::hold_or_go`] reckoned it after the last step, or anew within a step.
+    /// What there is of the journal. It is asked for several times between two steps, and reckoned once.
     pub(super) fn room(&self) -> Room {
-        debug_assert!(
-            self.house.room.is_none_or(|room| room == self.reckon()),
-            "whatever changes the room says so"
-        );
-        self.house.room.unwrap_or_else(|| self.reckon())
+        let known = self.house.room.get();
+        debug_assert!(known.is_none_or(|room| room == self.reckon()), "whatever changes the room says so");
+        known.unwrap_or_else(|| {
+            let room = self.reckon();
+            self.house.room.set(Some(room));
+            room
+        })
     }
 
+    /// As [`Core::room`], in the middle of a step.
     pub(super) fn reckon(&self) -> Room {
         Room {
             prepared: self.writer.room(self.writer.record_len_max() / 2),

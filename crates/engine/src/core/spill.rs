@@ -22,7 +22,8 @@ const ENTRY_BYTES: u64 = 320;
 pub(super) const RUN_BYTES_MAX: u64 = 16 << 20;
 /// And at least, so that a small memory does not make many small segments.
 const RUN_BYTES_MIN: u64 = 4 << 10;
-/// Messages of one run, at most: they leave memory in one step, in which nobody is served, half a µs each, and the next run is planned, as long.
+/// Messages of one run, at most: they leave memory in one step, in which nobody is served, a quarter of a ms, and in another the next run is planned, a
+/// third of a ms.
 const RUN_MESSAGES_MAX: u64 = 2 << 10;
 /// Messages that stay and are passed over in one step to find those of a run: up to a ms. With debug assertions few, as queues of tests are not deep.
 const PLAN_LOOKS: usize = if cfg!(debug_assertions) { 256 } else { 2 << 10 };
@@ -91,7 +92,7 @@ impl<T> Core<T> {
 
     /// A job is done.
     pub fn done(&mut self, done: Done) {
-        self.house.room = None;
+        self.house.room.set(None);
         self.take_in(done);
         self.tell_memory();
     }
