@@ -73,7 +73,8 @@ impl Row {
         let stream = stream_of(&table.columns.stream, &next());
         let kind = next().text().unwrap_or_default();
         let data = next().into_bytes().unwrap_or_else(|| b"null".to_vec());
-        let metadata = metadata_of(next());
+        // What cannot be read stays what it is, for the sink to refuse.
+        let metadata = text_of(&next());
         let priority = next().number().unwrap_or_default();
         let partition_key = next().text();
         let count = |cell: Cell| cell.number().map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX));
@@ -92,9 +93,9 @@ impl Row {
     }
 }
 
-/// JSON; of what Python has pickled, too. What cannot be read stays what it is, for the sink to refuse.
-fn metadata_of(cell: Cell) -> Option<String> {
-    match &cell {
+/// What a column says, as text: of what Python has pickled JSON, unless that cannot be read.
+pub(crate) fn text_of(cell: &Cell) -> Option<String> {
+    match cell {
         Cell::Bytes(bytes) if pickle::is_pickle(bytes) => match pickle::json(bytes) {
             Ok(Value::Null) => None,
             Ok(value) => Some(value.to_string()),

@@ -8,6 +8,7 @@ use super::pool::{Argument, Sql};
 use super::statements::{PUT_BACK_MAX, limited};
 use super::{Cell, Database};
 use crate::error::Error;
+use crate::row::text_of;
 use crate::table::{Status, StreamOf};
 
 /// What of one priority waits to be published.
@@ -62,7 +63,7 @@ pub struct Filter {
     pub reason: Option<String>,
 }
 
-/// A row as it stands in the table; times as the database writes them.
+/// A row as it stands in the table; times as the database writes them, what Python has pickled as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Each column that is mapped, by the name of its setting, in the order of the settings.
@@ -161,7 +162,7 @@ impl Database {
     pub async fn show(&self, filter: &Filter, limit: usize) -> Result<Vec<Shown>, Error> {
         let g = &self.grammar;
         let named = g.table.columns.named();
-        let columns: Vec<_> = named.iter().map(|(_, name)| g.text(name)).collect();
+        let columns: Vec<_> = named.iter().map(|(_, name)| g.object(name)).collect();
         let mut arguments = Vec::new();
         let to = self.those(filter, &mut arguments)?;
         let (table, urgency) = (g.table(), g.urgency());
@@ -169,7 +170,7 @@ impl Database {
             format!("SELECT {} FROM {table} WHERE {to} ORDER BY {urgency} LIMIT {limit}", columns.join(", "));
         let found = self.others.lines(&sql.into(), &arguments).await?;
         let shown = found.iter().map(|line| Shown {
-            columns: named.iter().zip(line).map(|((setting, _), cell)| (*setting, cell.text())).collect(),
+            columns: named.iter().zip(line).map(|((setting, _), cell)| (*setting, text_of(cell))).collect(),
         });
         Ok(shown.collect())
     }

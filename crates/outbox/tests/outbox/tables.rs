@@ -177,7 +177,10 @@ async fn what_python_has_pickled_is_read_as_json(world: World) {
         Database::connect_checked(&world.address(), table, 500, false).await.expect("it is an outbox");
     let rows = database.claim(&claim("1")).await.expect("a claim");
     assert_eq!(rows[0].stream.as_deref(), Ok("order"));
-    assert_eq!(rows[0].metadata.as_deref(), Some(r#"{"domain":{"stream_category":"order","version":1}}"#));
+    let json = Some(r#"{"domain":{"stream_category":"order","version":1}}"#);
+    assert_eq!(rows[0].metadata.as_deref(), json);
+    let shown = database.show(&overtake_outbox::Filter::default(), 1).await.expect("it can be seen");
+    assert_eq!((shown[0].get("metadata"), shown[0].get("stream")), (json, json));
 }
 
 async fn rows_of_a_key_go_one_after_the_other_where_that_is_asked_for(world: World) {
