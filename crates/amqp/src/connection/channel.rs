@@ -38,8 +38,8 @@ pub(super) struct Channel {
     /// The queue declared last, which an empty name means.
     pub(super) last_queue: String,
     pub(super) consumers: BTreeMap<String, Consumer>,
-    /// What is being published, and whether it is mandatory.
     pub(super) names: Names,
+    /// What is being published, and whether it is mandatory.
     pub(super) incoming: Option<Incoming<bool>>,
     pub(super) confirms: Option<Confirms>,
     pub(super) transaction: Option<Transaction>,
