@@ -231,6 +231,36 @@ def test_what_a_consumer_left_that_is_gone_is_claimed(redis_server: RedisServer)
             assert subscriber.ack(entry)
 
 
+@pytest.mark.parametrize(("stream", "batch"), [("customer", 10), ("customer:backfill", 1)])
+def test_what_a_consumer_left_is_taken_over_after_one_batch_of_new_entries_at_most(
+    redis_server: RedisServer, stream: str, batch: int
+) -> None:
+    """Under a steady backlog of new entries; counted in new entries that are handled after it may be taken over."""
+    # More than a batch, and behind many that somebody is at work on.
+    left = [f"left {number}" for number in range(12)]
+    idle = ("XPENDING", stream, "mails", "IDLE", int(IDLE_S * 1000), "-", "+", len(left), "gone")
+    handled: list[Any] = []
+    with (
+        subscribe(redis_server, consumer="lives", claim_idle_s=IDLE_S) as lives,
+        subscribe(redis_server, claim_idle_s=IDLE_S) as subscriber,
+    ):
+        redis_server.add(stream, *["at work"] * 300)
+        for _ in range(300):
+            take(lives)
+        redis_server.add(stream, *left, *["new"] * 20)
+        redis_server.ask("XREADGROUP", "GROUP", "mails", "gone", "COUNT", len(left), "STREAMS", stream, ">")
+        # It looks now and then for what others left, and may find it before we do.
+        while len(redis_server.ask(*idle)) < len(left) and left[0] not in handled:
+            redis_server.add(stream, "new")
+            handled += drain(subscriber, 1)
+        handled = [data for data in handled if data == left[0]]
+        while left[-1] not in handled:
+            redis_server.add(stream, "new")
+            handled += drain(subscriber, 1)
+            assert handled.count("new") < batch, handled
+    assert [data for data in handled if data in left] == left, "the oldest first"
+
+
 def test_what_is_worked_on_for_long_is_taken_by_nobody(redis_server: RedisServer) -> None:
     redis_server.add("customer", "long")
     short = {"claim_idle_s": IDLE_S}

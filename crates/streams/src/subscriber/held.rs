@@ -139,10 +139,6 @@ impl Held {
         self.lot(lane).later.len() < LATER_MAX
     }
 
-    pub(super) fn is_ready(&self, lane: Lane) -> bool {
-        !self.lot(lane).ready.is_empty()
-    }
-
     /// All of a lane.
     pub(super) fn ids(&self, lane: Lane) -> Vec<String> {
         let lot = self.lot(lane);
@@ -204,7 +200,7 @@ mod tests {
         }
         let taken = held.take(Lane::Backfill).expect("ready");
         held.fetch(taken.clone());
-        assert!(!held.is_ready(Lane::Backfill));
+        assert!(held.take(Lane::Backfill).is_none());
         held.put_back(taken);
         assert_eq!(held.ids(Lane::Backfill), ["1-0"]);
         // The other lane may have one of the same name.

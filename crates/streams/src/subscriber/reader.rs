@@ -24,9 +24,8 @@ pub(super) type Want = oneshot::Sender<Result<Entry, String>>;
 const PAGE: usize = 1_000;
 /// An entry that was handed over so often beyond its attempts, and that nobody has settled, ends whoever has it.
 const UNSETTLED_MAX: u64 = 10;
-/// How often it is looked for what others left, at most and at least.
-const CLAIM: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(30));
-
+/// The longest wait between two looks for what others left.
+const CLAIM: Duration = Duration::from_secs(30);
 /// A lane that the server does not let us read is looked at again after so long.
 const BROKEN: Duration = Duration::from_secs(30);
 
@@ -52,9 +51,8 @@ pub(super) struct Reader {
     wire: Option<Wire>,
     /// A read that waits.
     blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
-    /// Of each lane: where to go on with what others left, if there is more of it.
-    left: [Option<String>; 2],
-    claim_at: Instant,
+    /// Of each lane: when to look again for what others left.
+    claim_at: [Instant; 2],
     /// Of each lane that the server does not let us read: when it is looked at again.
     broken: [Option<Instant>; 2],
     was_begun: bool,
@@ -62,8 +60,8 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(server: RedisServer, shared: Arc<Shared>) -> Self {
-        let (left, broken, claim_at) = ([None, None], [None, None], Instant::now());
-        Self { server, shared, wire: None, blocked: None, left, claim_at, broken, was_begun: false }
+        let (broken, claim_at) = ([None, None], [Instant::now(); 2]);
+        Self { server, shared, wire: None, blocked: None, claim_at, broken, was_begun: false }
     }
 
     /// Until nobody can want anything any more, and no read is under way.
@@ -124,17 +122,20 @@ impl Reader {
                 return Ok(Some(entry));
             }
             if self.blocked.is_none() {
-                let read = self.read_primary().await;
-                if self.unless_broken(Lane::Primary, read, false)? {
+                // What others left is older than what is new.
+                if self.look_for_left(Lane::Primary).await? {
                     continue;
                 }
-                self.look_for_left().await?;
-                if self.shared.held().is_ready(Lane::Primary) {
+                let read = self.read_primary().await;
+                if self.unless_broken(Lane::Primary, read, false)? {
                     continue;
                 }
             }
             if let Some(entry) = self.of_lane(Lane::Backfill).await? {
                 return Ok(Some(entry));
+            }
+            if self.blocked.is_none() && self.look_for_left(Lane::Backfill).await? {
+                continue;
             }
             self.wait().await?;
             if wants.is_closed() {
@@ -234,41 +235,33 @@ impl Reader {
         if self.broken == before { Err(declined) } else { Ok(()) }
     }
 
-    /// A page of each lane, where there is time for that.
-    async fn look_for_left(&mut self) -> Result<(), Stop> {
-        let options = &self.shared.options;
-        if self.claim_at <= Instant::now() {
-            self.claim_at = Instant::now() + (options.claim_idle / 2).clamp(CLAIM.0, CLAIM.1);
-            self.left = [Some("0-0".to_owned()), Some("0-0".to_owned())];
+    /// Takes over a batch of what others left in a lane, when it is time to look. Whether there was something.
+    async fn look_for_left(&mut self, lane: Lane) -> Result<bool, Stop> {
+        let is_read = self.shared.options.lanes.all().contains(&lane) && !self.is_broken(lane);
+        let is_wanted = is_read && self.shared.held().has_room(lane);
+        if !is_wanted || self.claim_at[lane as usize] > Instant::now() {
+            return Ok(false);
         }
-        for &lane in options.lanes.all() {
-            let is_wanted = !self.is_broken(lane)
-                && !self.shared.held().is_ready(lane)
-                && self.shared.held().has_room(lane);
-            let Some(from) = self.left[lane as usize].clone().filter(|_| is_wanted) else { continue };
-            let claimed = self.claim_left(lane, &from).await;
-            self.unless_broken(lane, claimed, ())?;
-            if self.shared.held().is_ready(Lane::Primary) {
-                break;
-            }
-        }
-        Ok(())
+        let claimed = self.claim_left(lane).await;
+        self.unless_broken(lane, claimed, false)
     }
 
-    async fn claim_left(&mut self, lane: Lane, from: &str) -> Result<(), Stop> {
-        let (options, stream) = (&self.shared.options, self.shared.stream(lane));
+    async fn claim_left(&mut self, lane: Lane) -> Result<bool, Stop> {
+        let (options, stream, asked_at) = (&self.shared.options, self.shared.stream(lane), Instant::now());
         let idle_ms = u64::try_from(options.claim_idle.as_millis()).unwrap_or(u64::MAX);
         let SubscribeOptions { group, consumer, .. } = options;
-        let claim = scripts::claim(&stream, group, consumer, idle_ms, from, self.batch(lane).into());
-        let Value::Array(parts) = ask(self.wire.as_ref(), &stream, claim).await? else { return Ok(()) };
+        let claim = scripts::claim(&stream, group, consumer, idle_ms, self.batch(lane).into());
+        let Value::Array(parts) = ask(self.wire.as_ref(), &stream, claim).await? else { return Ok(false) };
         let mut parts = parts.into_iter();
-        self.left[lane as usize] = parts.next().and_then(text).filter(|next| next != "0-0");
-        if let Some(Value::Array(all)) = parts.next() {
-            for (id, fields, count) in all.into_iter().filter_map(counted) {
-                self.shared.take_in(lane, id, fields, count).await?;
-            }
+        let Some(Value::Int(wait_ms)) = parts.next() else { return Ok(false) };
+        let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)).min(CLAIM);
+        self.claim_at[lane as usize] = asked_at + wait;
+        let Some(Value::Array(all)) = parts.next() else { return Ok(false) };
+        let has_some = !all.is_empty();
+        for (id, fields, count) in all.into_iter().filter_map(counted) {
+            self.shared.take_in(lane, id, fields, count).await?;
         }
-        Ok(())
+        Ok(has_some)
     }
 
     /// For something new, or something that is due.
@@ -319,10 +312,9 @@ impl Reader {
             options.lanes.all().iter().copied().filter(may_be_read).collect()
         };
         let Some(wire) = self.wire.as_ref().filter(|_| !lanes.is_empty()) else { return };
-        // There is more of what others left, or it is soon to be looked for.
-        let is_more = lanes.iter().any(|&lane| self.left[lane as usize].is_some());
-        let until_claim = self.claim_at.saturating_duration_since(Instant::now());
-        let block = if is_more { CLAIM.0 } else { options.block.min(until_claim).min(self.until_broken()) };
+        let claim_at = lanes.iter().map(|&lane| self.claim_at[lane as usize]).min();
+        let until_claim = claim_at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        let block = options.block.min(until_claim).min(self.until_broken());
         // 0 would be for ever.
         let block_ms = u64::try_from(block.as_millis()).unwrap_or(u64::MAX).max(1);
         // As much of either lane comes as is asked for of both.

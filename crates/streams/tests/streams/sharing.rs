@@ -65,6 +65,46 @@ async fn what_others_left_in_the_primary_lane_goes_before_what_they_left_in_the_
     assert_eq!(drain(&subscriber, 4).await, ["p1", "p2", "b1", "b2"]);
 }
 
+/// Under a steady backlog of new entries; counted in new entries that are handled after it may be taken over.
+#[tokio::test]
+async fn what_a_consumer_left_is_taken_over_after_one_batch_of_new_entries_at_most() {
+    for (stream, batch) in [("customer", 10), ("customer:backfill", 1)] {
+        let Some(world) = World::new() else { return };
+        // Behind many that somebody is at work on.
+        let lives = world.subscribe(SubscribeOptions { claim_idle: IDLE, ..options("lives") }).await;
+        for _ in 0..300 {
+            world.add(stream, &["at work"]).await;
+            next(&lives).await;
+        }
+        // More than a batch.
+        let left: Vec<String> = (0..12).map(|number| format!("left {number}")).collect();
+        for entry in &left {
+            world.add(stream, &[entry]).await;
+        }
+        world.add(stream, &["new"; 20]).await;
+        let subscriber = world.subscribe(SubscribeOptions { claim_idle: IDLE, ..options("c") }).await;
+        world.ask(&format!("XREADGROUP GROUP mails gone COUNT {} STREAMS {stream} >", left.len())).await;
+        let idle = format!("XPENDING {stream} mails IDLE {} - + {} gone", IDLE.as_millis(), left.len());
+        let may_be_taken =
+            async || matches!(world.ask(&idle).await, Value::Array(all) if all.len() == left.len());
+        let mut handled = Vec::new();
+        // It looks now and then for what others left, and may find it before we do.
+        while !may_be_taken().await && !handled.contains(&left[0]) {
+            world.add(stream, &["new"]).await;
+            handled.extend(drain(&subscriber, 1).await);
+        }
+        handled.retain(|body| body == &left[0]);
+        while !handled.contains(&left[left.len() - 1]) {
+            world.add(stream, &["new"]).await;
+            handled.extend(drain(&subscriber, 1).await);
+            let new = handled.iter().filter(|body| *body == "new").count();
+            assert!(new < batch, "{stream}: {handled:?}");
+        }
+        handled.retain(|body| left.contains(body));
+        assert_eq!(handled, left, "the oldest first");
+    }
+}
+
 #[tokio::test]
 async fn what_is_worked_on_for_long_is_taken_by_nobody() {
     let Some(world) = World::new() else { return };

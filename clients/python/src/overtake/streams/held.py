@@ -146,10 +146,6 @@ class Held:
         """Whether more may be fetched of a lane."""
         return len(self._lots[lane].later) < LATER_MAX
 
-    def is_ready(self, lane: Lane) -> bool:
-        """Whether something of a lane is to be handed over."""
-        return bool(self._lots[lane].ready)
-
     def ids(self, lane: Lane) -> list[str]:
         """All of a lane."""
         with self._lock:

@@ -34,8 +34,10 @@ log = logging.getLogger("overtake")
 PENDING_PAGE, KEEP_PAGE = 1_000, 200
 #: An entry that was handed over so often beyond its attempts, and that nobody has settled, ends whoever has it.
 UNSETTLED_MAX = 10
-#: How often it is looked for what others left, at most and at least, seconds.
-CLAIM_MIN_S, CLAIM_MAX_S = 0.01, 30.0
+#: The longest wait between two looks for what others left, seconds.
+CLAIM_S = 30.0
+#: The shortest wait for what may fail meanwhile, seconds.
+DUE_MIN_S = 0.01
 #: What is settled is told the server for so long at least, until it hears, seconds.
 SETTLE_MIN_S = 5.0
 
@@ -96,8 +98,8 @@ class Reading:
         self._refusals = Refusals("the server of the streams", options.login_retry_s)
         #: Lanes that the server does not let us read: when each is looked at again, and why.
         self._broken: dict[Lane, tuple[float, Refused]] = {}
-        self._claim_at = 0.0
-        self._left: dict[Lane, str | None] = dict.fromkeys(Lane)
+        #: When to look again for what others left.
+        self._claim_at = dict.fromkeys(options.lanes.all(), 0.0)
 
     @property
     def broken(self) -> Refused | None:
@@ -186,19 +188,20 @@ class Reading:
         return None
 
     def _ladder(self, until: float | None) -> Steps[Entry | None]:
-        held = self.held
         while not self.is_stopped:
             for lane in [lane for lane, (at, _) in self._broken.items() if at <= time.monotonic()]:
                 yield from self._unless_broken(lane, self._begin_lane(lane), None)
             if (entry := (yield from self._of_lane(Lane.PRIMARY))) is not None:
                 return entry
-            if (yield from self._unless_broken(Lane.PRIMARY, self._read_primary(), False)):
+            # What others left is older than what is new.
+            if (yield from self._look_for_left(Lane.PRIMARY)):
                 continue
-            yield from self._look_for_left()
-            if held.is_ready(Lane.PRIMARY):
+            if (yield from self._unless_broken(Lane.PRIMARY, self._read_primary(), False)):
                 continue
             if (entry := (yield from self._of_lane(Lane.BACKFILL))) is not None:
                 return entry
+            if (yield from self._look_for_left(Lane.BACKFILL)):
+                continue
             if until is not None and until <= time.monotonic():
                 return None
             yield from self._wait(until)
@@ -241,40 +244,31 @@ class Reading:
         answer = yield Ask(self._read_new([Lane.PRIMARY], self.options.batch, None), is_reading=True)
         return (yield from self._keep_new(answer))
 
-    def _look_for_left(self) -> Steps[None]:
-        """A page of each lane, where there is time for that."""
-        options = self.options
-        if self._claim_at <= time.monotonic():
-            self._claim_at = time.monotonic() + min(max(options.claim_idle_s / 2, CLAIM_MIN_S), CLAIM_MAX_S)
-            self._left = dict.fromkeys(options.lanes.all(), "0-0")
-        for lane in options.lanes.all():
-            cursor = self._left.get(lane)
-            if cursor is None or lane in self._broken or self.held.is_ready(lane) or not self.held.has_room(lane):
-                continue
-            yield from self._unless_broken(lane, self._claim_left(lane, cursor), None)
-            if self.held.is_ready(Lane.PRIMARY):
-                return
+    def _look_for_left(self, lane: Lane) -> Steps[bool]:
+        """Takes over a batch of what others left in a lane, when it is time to look. Whether there was something."""
+        is_wanted = lane not in self._broken and self.held.has_room(lane)
+        if not is_wanted or self._claim_at.get(lane, math.inf) > time.monotonic():
+            return False
+        return (yield from self._unless_broken(lane, self._claim_left(lane), False))
 
-    def _claim_left(self, lane: Lane, cursor: str) -> Steps[None]:
-        options = self.options
+    def _claim_left(self, lane: Lane) -> Steps[bool]:
+        options, asked_at = self.options, time.monotonic()
         batch = options.batch if lane is Lane.PRIMARY else options.batch_backfill
-        idle_ms = int(options.claim_idle_s * 1000)
-        words = (options.group, options.consumer, idle_ms, cursor, batch)
-        after, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
-        self._left[lane] = None if after == b"0-0" else text(after)
+        words = (options.group, options.consumer, int(options.claim_idle_s * 1000), batch)
+        wait_ms, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
+        self._claim_at[lane] = asked_at + min(wait_ms / 1000, CLAIM_S)
         for each in claimed:
             yield from self._take_in(lane, each)
+        return bool(claimed)
 
     def _wait(self, until: float | None) -> Steps[None]:
         """For something new, or something that is due."""
         options, now = self.options, time.monotonic()
         lanes = [lane for lane in options.lanes.all() if self.held.has_room(lane) and lane not in self._broken]
-        block_s = min(options.block_s, self._claim_at - now)
-        if any(cursor is not None for lane, cursor in self._left.items() if lane not in self._broken):
-            block_s = CLAIM_MIN_S
+        block_s = min([options.block_s, *(self._claim_at[lane] - now for lane in lanes)])
         if self.held.has_out():
             # What is out may fail meanwhile, and is then due again so soon.
-            block_s = min(block_s, max(options.retry.first, CLAIM_MIN_S))
+            block_s = min(block_s, max(options.retry.first, DUE_MIN_S))
         for end in (self.held.next_due(), until, *(at for at, _ in self._broken.values())):
             if end is not None:
                 block_s = min(block_s, end - now)

@@ -35,20 +35,29 @@ end
 return {entry[1], entry[2], mine[1][4] + 1}
 """
 
-#: Takes over what others have left.
+#: Takes over a batch of what others have left, the oldest first, and says when to look again. A consumer that lives resets
+#: the idle time of its entries three times within the least idle time, so an entry idle for half of it probably belongs
+#: to a dead consumer, and the script says when the first of those may be taken over. No other entry can be before half
+#: of the least idle time has passed.
 #:
-#: Keys: the stream. Arguments: group, consumer, least idle time in ms, where to begin, how many. Answers `[where to
-#: go on, [[id, fields, count], …]]`.
+#: Keys: the stream. Arguments: group, consumer, least idle time in ms, how many. Answers `[ms until there may be more,
+#: [[id, fields, count], …]]`.
 CLAIM = """
-local claimed = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])
-local all = {}
-for _, entry in ipairs(claimed[2]) do
+local idle, all = tonumber(ARGV[3]), {}
+local left = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', idle, '-', '+', ARGV[4])
+for _, pending in ipairs(left) do
+  local entry = redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, pending[1])[1]
   if entry then
-    local mine = redis.call('XPENDING', KEYS[1], ARGV[1], entry[1], entry[1], 1)
-    all[#all + 1] = {entry[1], entry[2], mine[1] and mine[1][4] or 1}
+    all[#all + 1] = {entry[1], entry[2], pending[4] + 1}
+  else
+    redis.call('XACK', KEYS[1], ARGV[1], pending[1])
   end
 end
-return {claimed[1], all}
+if left[1] then return {0, all} end
+local wait = math.ceil(idle / 2)
+local silent = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', idle - wait, '-', '+', 1000)
+for _, pending in ipairs(silent) do wait = math.min(wait, idle - pending[3]) end
+return {wait, all}
 """
 
 #: Says that entries are being worked on, so that nobody takes them over.
