@@ -154,10 +154,10 @@ impl Shared {
 }
 
 impl Subscriber {
-    /// Connects, and makes the group where it is not there.
+    /// Connects, and makes the group where it is not there. The primary lane must be readable; a backfill lane that is not is [`Subscriber::broken`].
     ///
     /// # Errors
-    /// What is wrong with the options, or why there is no connection.
+    /// What is wrong with the options, why there is no connection, or why the primary lane cannot be read.
     pub async fn connect(server: &RedisServer, options: SubscribeOptions) -> Result<Self, String> {
         options.check()?;
         let shared = Arc::new(Shared {
@@ -181,8 +181,8 @@ impl Subscriber {
         &self.running.shared.options
     }
 
-    /// Why one of the lanes is not read for now, if that is so: the server declines it, such as where its key is no stream. The other lane goes on, and this one is
-    /// looked at again every 30 s.
+    /// Why one of the lanes is not read for now, if that is so: the server declines it, such as where its key is no stream. The other lane goes on. This one is tried
+    /// again after 1 s, then with a backoff up to 30 s, and each failure is logged at ERROR with the name of the stream.
     #[must_use]
     pub fn broken(&self) -> Option<String> {
         let broken = self.running.shared.broken.lock();

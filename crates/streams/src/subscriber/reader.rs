@@ -26,17 +26,31 @@ const PAGE: usize = 1_000;
 const UNSETTLED_MAX: u64 = 10;
 /// The longest wait between two looks for what others left.
 const CLAIM: Duration = Duration::from_secs(30);
-/// A lane that the server does not let us read is looked at again after so long.
-const BROKEN: Duration = Duration::from_secs(30);
+/// A lane that the server does not let us read is tried again after so long at first, twice as long each time, and so long at most.
+const BROKEN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Why there is no entry.
 enum Stop {
-    /// The connection is lost, or the server cannot do it now.
+    /// The connection is lost, or the server can do nothing now.
     Lost(String),
-    /// There is no group any more.
-    NoGroup,
+    /// The stream of a lane or its group is gone, and is to be made again.
+    NoGroup(String),
+    /// The server has no memory for what a lane needs.
+    Full(String),
     /// The server declines.
     Declined(String),
+}
+
+/// A lane that is not read for now.
+struct Broken {
+    /// When it is tried again.
+    at: Instant,
+    /// The wait after the next failure.
+    wait: Duration,
+    /// The fault that the lane was broken by; `None` where only the group is to be made again, at once.
+    why: Option<String>,
+    /// The fault passes by itself.
+    passes: bool,
 }
 
 impl From<String> for Stop {
@@ -53,8 +67,8 @@ pub(super) struct Reader {
     blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
     /// Of each lane: when to look again for what others left.
     claim_at: [Instant; 2],
-    /// Of each lane that the server does not let us read: when it is looked at again.
-    broken: [Option<Instant>; 2],
+    /// The lanes that the server does not let us read.
+    broken: [Option<Broken>; 2],
     was_begun: bool,
 }
 
@@ -94,8 +108,7 @@ impl Reader {
             self.wire = None;
             match stop {
                 Stop::Declined(why) => return Some(Err(why)),
-                Stop::NoGroup => backoff.wait().await,
-                Stop::Lost(why) => {
+                Stop::Lost(why) | Stop::NoGroup(why) | Stop::Full(why) => {
                     if !is_told {
                         tracing::warn!(%why, "reading streams is interrupted");
                         is_told = true;
@@ -144,27 +157,41 @@ impl Reader {
         }
     }
 
-    /// Takes the result of something that concerns one lane. When the server declined it, the other lane goes on.
+    /// Takes the result of something that concerns one lane. When the lane fails, the other one goes on; when both have failed, that is the result.
     fn unless_broken<T>(&mut self, lane: Lane, done: Result<T, Stop>, otherwise: T) -> Result<T, Stop> {
-        let Err(Stop::Declined(why)) = done else { return done };
-        let was = self.broken[lane as usize].replace(Instant::now() + BROKEN);
-        if self.shared.options.lanes.all().iter().all(|&lane| self.broken[lane as usize].is_some()) {
+        let (why, passes) = match done {
+            Err(Stop::NoGroup(_)) if !self.is_broken(lane) => {
+                let (at, wait) = (Instant::now(), BROKEN.0);
+                self.broken[lane as usize] = Some(Broken { at, wait, why: None, passes: true });
+                return Ok(otherwise);
+            }
+            Err(Stop::NoGroup(why) | Stop::Full(why)) => (why, true),
+            Err(Stop::Declined(why)) => (why, false),
+            done => return done,
+        };
+        let wait = self.broken[lane as usize].as_ref().map_or(BROKEN.0, |broken| broken.wait);
+        let (at, next) = (Instant::now() + wait, (wait * 2).min(BROKEN.1));
+        self.broken[lane as usize] = Some(Broken { at, wait: next, why: Some(why.clone()), passes });
+        let failed = |lane: &Lane| self.broken[*lane as usize].as_ref().filter(|broken| broken.why.is_some());
+        let all: Option<Vec<&Broken>> = self.shared.options.lanes.all().iter().map(failed).collect();
+        if let Some(all) = all {
+            let passes = all.iter().any(|broken| broken.passes);
             self.broken = [None, None];
-            self.shared.tell_broken([None, None]);
-            return Err(Stop::Declined(why));
+            self.tell_broken();
+            return Err(if passes { Stop::Lost(why) } else { Stop::Declined(why) });
         }
-        if was.is_none() {
-            tracing::error!(%why, "a lane is not read for now; the other lane is");
-        }
-        let mut told = [None, None];
-        told[lane as usize] = Some(why);
-        self.shared.tell_broken(told);
+        tracing::error!(%why, retry_s = wait.as_secs(), "a lane is not read for now; the other lane is");
+        self.tell_broken();
         Ok(otherwise)
+    }
+
+    fn tell_broken(&self) {
+        self.shared.tell_broken(self.broken.each_ref().map(|broken| broken.as_ref()?.why.clone()));
     }
 
     async fn look_at_broken(&mut self) -> Result<(), Stop> {
         for &lane in self.shared.options.lanes.all() {
-            if self.broken[lane as usize].is_some_and(|at| at <= Instant::now()) {
+            if self.broken[lane as usize].as_ref().is_some_and(|broken| broken.at <= Instant::now()) {
                 let begun = self.begin_lane(lane).await;
                 self.unless_broken(lane, begun, ())?;
             }
@@ -222,17 +249,19 @@ impl Reader {
     /// Finds the lane for which one read of several lanes was declined.
     async fn find_broken(&mut self, fault: &Fault) -> Result<(), Stop> {
         let declined = stop(&self.shared.options.category, fault);
-        if !matches!(declined, Stop::Declined(_)) {
+        if matches!(declined, Stop::Lost(_)) {
             return Err(declined);
         }
-        let before = self.broken;
+        let mut is_found = false;
         for &lane in self.shared.options.lanes.all() {
             if !self.is_broken(lane) {
                 let read = self.read_at_once(lane).await;
                 self.unless_broken(lane, read, false)?;
+                is_found |= self.is_broken(lane);
             }
         }
-        if self.broken == before { Err(declined) } else { Ok(()) }
+        // A group that was gone may have been made again by another consumer.
+        if is_found || matches!(declined, Stop::NoGroup(_)) { Ok(()) } else { Err(declined) }
     }
 
     /// Takes over a batch of what others left in a lane, when it is time to look. Whether there was something.
@@ -299,7 +328,7 @@ impl Reader {
 
     /// How long until a lane is looked at again.
     fn until_broken(&self) -> Duration {
-        let next = self.broken.iter().flatten().min();
+        let next = self.broken.iter().flatten().map(|broken| broken.at).min();
         next.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
     }
 
@@ -355,11 +384,10 @@ impl Reader {
         Ok(has_some)
     }
 
-    /// The first time: what goes wrong is told.
+    /// The first time: what goes wrong is told, except for the backfill lane, which fails alone then, too.
     pub(super) async fn begin(&mut self) -> Result<(), String> {
         self.begin_again().await.map_err(|stop| match stop {
-            Stop::Lost(why) | Stop::Declined(why) => why,
-            Stop::NoGroup => "the group is gone as soon as it is made".to_owned(),
+            Stop::Lost(why) | Stop::NoGroup(why) | Stop::Full(why) | Stop::Declined(why) => why,
         })
     }
 
@@ -369,7 +397,7 @@ impl Reader {
         self.shared.reads_as.store(number(own), Ordering::Relaxed);
         for &lane in self.shared.options.lanes.all() {
             let begun = self.begin_lane(lane).await;
-            match self.was_begun {
+            match self.was_begun || lane == Lane::Backfill {
                 true => self.unless_broken(lane, begun, ())?,
                 false => begun?,
             }
@@ -381,8 +409,8 @@ impl Reader {
     async fn begin_lane(&mut self, lane: Lane) -> Result<(), Stop> {
         self.make_group(lane).await?;
         self.recall(lane).await?;
-        if self.broken[lane as usize].take().is_some() {
-            self.shared.tell_broken([None, None]);
+        if self.broken[lane as usize].take().is_some_and(|broken| broken.why.is_some()) {
+            self.tell_broken();
             tracing::info!(stream = self.shared.stream(lane), "a lane can be read again");
         }
         Ok(())
@@ -478,12 +506,13 @@ async fn ask(wire: Option<&Wire>, stream: &str, command: Cmd) -> Result<Value, S
 
 fn stop(stream: &str, fault: &Fault) -> Stop {
     match fault.code() {
-        "NOGROUP" => Stop::NoGroup,
+        // A read that waits ends with the second where its stream or group is deleted.
+        "NOGROUP" | "UNBLOCKED" => Stop::NoGroup(format!("{stream}: {fault}")),
+        // Only what needs memory is declined, such as making one lane's stream again; the other lane can be read.
+        "OOM" => Stop::Full(format!("{stream}: {fault}")),
         // As where no connection can be made for such a reason: somebody may be changing the password.
         "NOAUTH" | "WRONGPASS" => Stop::Lost(fault.to_string()),
         _ if fault.is_busy() => Stop::Lost(fault.to_string()),
-        // A read that waits ends so where its stream or group is deleted.
-        "UNBLOCKED" => Stop::NoGroup,
         _ => Stop::Declined(format!("{stream}: {fault}")),
     }
 }

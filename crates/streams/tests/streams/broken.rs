@@ -1,8 +1,9 @@
 //! Lanes and settlements that the server declines.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use overtake_streams::{Lanes, SubscribeOptions};
+use overtake_streams::{Lanes, SubscribeOptions, Subscriber};
 
 use crate::world::{World, drain, next, options};
 
@@ -30,6 +31,109 @@ async fn a_lane_that_cannot_be_read_does_not_end_the_other() {
         assert_eq!(drain(&subscriber, 1).await, ["3"]);
         subscriber.stop().await.expect("nothing is held of it");
     }
+}
+
+/// Looks for entries until it is known that a lane is broken, and says why.
+async fn until_broken(subscriber: &Subscriber) -> String {
+    loop {
+        if let Some(why) = subscriber.broken() {
+            return why;
+        }
+        let _ = tokio::time::timeout(Duration::from_millis(1), subscriber.next()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lane_that_cannot_be_made_again_without_memory_does_not_end_the_other() {
+    for (broken, sound) in [("customer", "customer:backfill"), ("customer:backfill", "customer")] {
+        let Some(world) = World::new() else { return };
+        world.add(sound, &["1"]).await;
+        let subscriber = world.subscribe(short("c")).await;
+        assert_eq!(drain(&subscriber, 1).await, ["1"]);
+        world.ask("CONFIG SET maxmemory 1").await;
+        world.ask(&format!("DEL {broken}")).await;
+        let why = until_broken(&subscriber).await;
+        assert!(why.starts_with(&format!("{broken}: ")) && why.contains("OOM"), "{why}");
+        // Nothing can be added now, but what is there can be new once more.
+        world.ask(&format!("XGROUP SETID {sound} mails 0")).await;
+        assert_eq!(drain(&subscriber, 1).await, ["1"]);
+        world.ask("CONFIG SET maxmemory 0").await;
+        world.add(broken, &["2"]).await;
+        assert_eq!(drain(&subscriber, 1).await, ["2"]);
+        assert_eq!(subscriber.broken(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_backfill_lane_that_cannot_be_read_does_not_keep_the_primary_from_beginning() {
+    let Some(world) = World::new() else { return };
+    world.ask("SET customer:backfill something").await;
+    world.add("customer", &["1"]).await;
+    let subscriber = world.subscribe(short("c")).await;
+    let why = subscriber.broken().expect("it is broken");
+    assert!(why.starts_with("customer:backfill: ") && why.contains("WRONGTYPE"), "{why}");
+    assert_eq!(drain(&subscriber, 1).await, ["1"]);
+    // Somebody has put it right.
+    world.ask("DEL customer:backfill").await;
+    world.add("customer:backfill", &["2"]).await;
+    assert_eq!(drain(&subscriber, 1).await, ["2"]);
+    assert_eq!(subscriber.broken(), None);
+}
+
+#[tokio::test]
+async fn a_primary_lane_that_stays_broken_is_told_at_each_retry_while_backfill_goes_on() {
+    let Some(world) = World::new() else { return };
+    let told = Errors::default();
+    let _told = tracing::subscriber::set_default(told.clone());
+    let subscriber = world.subscribe(short("c")).await;
+    world.ask("SET customer something").await;
+    let mut handled = 0;
+    while told.all().len() < 3 {
+        world.add("customer:backfill", &["1"]).await;
+        handled += drain(&subscriber, 1).await.len();
+        let _ = tokio::time::timeout(Duration::from_millis(1), subscriber.next()).await;
+    }
+    assert!(handled > 3, "{handled}");
+    for why in told.all() {
+        assert!(why.starts_with("customer: ") && why.contains("WRONGTYPE"), "{why}");
+    }
+}
+
+/// The reasons of all that is logged at ERROR.
+#[derive(Clone, Default)]
+struct Errors(Arc<Mutex<Vec<String>>>);
+
+impl Errors {
+    fn all(&self) -> Vec<String> {
+        self.0.lock().expect("whole").clone()
+    }
+}
+
+impl tracing::field::Visit for Errors {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "why" {
+            self.0.lock().expect("whole").push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Errors {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::ERROR
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ class AsyncSubscriber:
 
     @property
     def broken(self) -> OvertakeError | None:
-        """Why one of the lanes is not read for now, if that is so."""
+        """Why one of the lanes is not read for now, if that is so. It is tried again, and each failure is logged at ERROR."""
         return self._reading.broken
 
     @property

@@ -41,8 +41,9 @@ DUE_MIN_S = 0.01
 #: What is settled is told the server for so long at least, until it hears, seconds.
 SETTLE_MIN_S = 5.0
 
-#: A lane that the server does not let us read is looked at again so often, seconds.
-BROKEN_S = 30.0
+#: A lane that the server does not let us read is tried again after so long at first, twice as long each time, and so
+#: long at most, seconds.
+BROKEN_S, BROKEN_MAX_S = 1.0, 30.0
 
 Fate = Literal["again", "dead", "kept", "gone"]
 
@@ -84,6 +85,20 @@ class Options:
             raise ValueError("`start` is `0`, for the oldest entry, or `$`, for what is added from now on")
 
 
+@dataclass(frozen=True)
+class _Broken:
+    """A lane that is not read for now."""
+
+    at: float
+    """When it is tried again."""
+    wait_s: float
+    """The wait after the next failure."""
+    refusal: Refused | None = None
+    """The fault that the lane was broken by; None where only the group is to be made again, at once."""
+    passes: bool = True
+    """The fault passes by itself."""
+
+
 class Reading:
     """What there is to be asked so that an entry comes, and so that one is settled."""
 
@@ -96,29 +111,30 @@ class Reading:
         self._is_begun = False
         self._was_begun = False
         self._refusals = Refusals("the server of the streams", options.login_retry_s)
-        #: Lanes that the server does not let us read: when each is looked at again, and why.
-        self._broken: dict[Lane, tuple[float, Refused]] = {}
+        #: The lanes that the server does not let us read.
+        self._broken: dict[Lane, _Broken] = {}
         #: When to look again for what others left.
         self._claim_at = dict.fromkeys(options.lanes.all(), 0.0)
 
     @property
     def broken(self) -> Refused | None:
         """Why a lane is not read for now."""
-        return next((refusal for _, refusal in self._broken.values()), None)
+        lanes = (self._broken.get(lane) for lane in self.options.lanes.all())
+        return next((broken.refusal for broken in lanes if broken and broken.refusal), None)
 
     def stream(self, lane: Lane) -> str:
         """The stream that a lane is."""
         return self.options.lanes.stream(self.options.category, lane)
 
     def begin(self) -> Steps[None]:
-        """A connection, the groups, and what is pending under our name. The first time every lane must be readable."""
+        """A connection, the groups, and what is pending under our name. The first time the primary lane must be readable."""
         yield Begin()
         try:
             self.reads_as = int((yield Ask(("CLIENT", "ID"), is_reading=True)))
         except Fault:
             self.reads_as = 0
         for lane in self.options.lanes.all():
-            if self._was_begun:
+            if self._was_begun or lane is Lane.BACKFILL:
                 yield from self._unless_broken(lane, self._begin_lane(lane), None)
             else:
                 yield from self._begin_lane(lane)
@@ -133,30 +149,38 @@ class Reading:
             if fault.code != "BUSYGROUP":
                 raise
         yield from self._recall(lane)
-        if self._broken.pop(lane, None) is not None:
+        broken = self._broken.pop(lane, None)
+        if broken is not None and broken.refusal is not None:
             log.info("%s can be read again", self.stream(lane))
 
     def _unless_broken(self, lane: Lane, steps: Steps[T], otherwise: T) -> Steps[T]:
-        """Runs steps of one lane. When the server declines them, the other lane goes on."""
+        """Runs steps of one lane. When the lane fails, the other one goes on; when both have failed, that is raised."""
         try:
             return (yield from steps)
         except Fault as fault:
-            if _passes(fault):
+            if _is_of_server(fault):
                 raise
             self._break(lane, fault)
             return otherwise
 
     def _break(self, lane: Lane, fault: Fault) -> None:
-        """Logs once that a lane cannot be read, and looks at it again in a while. When no lane can be read, the refusal is raised."""
-        is_news = lane not in self._broken
+        """Logs that a lane cannot be read, and tries it again in a while. When no lane can be read, that is raised."""
+        before, now = self._broken.get(lane), time.monotonic()
+        if before is None and _is_gone(fault):
+            self._broken[lane] = _Broken(now, BROKEN_S)
+            return
+        wait_s = before.wait_s if before else BROKEN_S
         refusal = Refused(fault.code, f"{self.stream(lane)}: {fault}")
-        self._broken[lane] = (time.monotonic() + BROKEN_S, refusal)
-        if len(self._broken) == len(self.options.lanes.all()):
+        self._broken[lane] = _Broken(now + wait_s, min(wait_s * 2, BROKEN_MAX_S), refusal, _passes(fault))
+        failed = [broken for broken in self._broken.values() if broken.refusal is not None]
+        if len(failed) == len(self.options.lanes.all()):
             self._broken.clear()
             self._is_begun = False
+            if any(broken.passes for broken in failed):
+                raise Lost(str(refusal)) from None
             raise refusal from None
-        if is_news:
-            log.error("%s is not read for now, the other lane is: %s", self.stream(lane), fault)
+        again = "%s is not read for now, the other lane is; it is tried again in %.0f s: %s"
+        log.error(again, self.stream(lane), wait_s, fault)
 
     def next(self, until: float | None = None) -> Steps[Entry | None]:
         """The next entry; None once it is stopped, or that instant is there."""
@@ -189,7 +213,7 @@ class Reading:
 
     def _ladder(self, until: float | None) -> Steps[Entry | None]:
         while not self.is_stopped:
-            for lane in [lane for lane, (at, _) in self._broken.items() if at <= time.monotonic()]:
+            for lane in [lane for lane, broken in self._broken.items() if broken.at <= time.monotonic()]:
                 yield from self._unless_broken(lane, self._begin_lane(lane), None)
             if (entry := (yield from self._of_lane(Lane.PRIMARY))) is not None:
                 return entry
@@ -269,7 +293,7 @@ class Reading:
         if self.held.has_out():
             # What is out may fail meanwhile, and is then due again so soon.
             block_s = min(block_s, max(options.retry.first, DUE_MIN_S))
-        for end in (self.held.next_due(), until, *(at for at, _ in self._broken.values())):
+        for end in (self.held.next_due(), until, *(broken.at for broken in self._broken.values())):
             if end is not None:
                 block_s = min(block_s, end - now)
         # 0 would be for ever.
@@ -282,7 +306,7 @@ class Reading:
         try:
             answer = yield Ask(words, is_reading=True, wait_s=block_ms / 1000)
         except Fault as fault:
-            if _passes(fault):
+            if _is_of_server(fault):
                 raise
             yield from self._find_broken(lanes, fault)
         else:
@@ -293,7 +317,8 @@ class Reading:
         before = len(self._broken)
         for lane in lanes:
             yield from self._unless_broken(lane, self._read_at_once(lane), None)
-        if len(self._broken) == before:
+        # A group that was gone may have been made again by another consumer.
+        if len(self._broken) == before and not _is_gone(fault):
             raise fault
 
     def _read_at_once(self, lane: Lane) -> Steps[None]:
@@ -453,6 +478,16 @@ class Reading:
             log.debug("a consumer cannot leave its group: %s", fault)
 
 
+def _is_gone(fault: Fault) -> bool:
+    """Whether the stream of a lane or its group is gone. A read that waits ends with the second code then."""
+    return fault.code in ("NOGROUP", "UNBLOCKED")
+
+
+def _is_of_server(fault: Fault) -> bool:
+    """Whether no lane can be read now. Without memory only what needs some is declined, such as making one lane's stream again."""
+    return fault.is_busy() and fault.code != "OOM"
+
+
 def _passes(fault: Fault) -> bool:
     """Whether what the server says against a read passes by itself, or with a group that is made again."""
-    return fault.is_busy() or fault.code in ("NOGROUP", "UNBLOCKED")
+    return fault.is_busy() or _is_gone(fault)

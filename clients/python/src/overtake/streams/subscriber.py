@@ -109,7 +109,7 @@ class Subscriber:
         login_retry: Duration | None = 30.0,
         **connection: Any,
     ) -> None:
-        """Connects, and makes the group where it is not there.
+        """Connects, and makes the group where it is not there. The primary lane must be readable; why the other one is not says `broken`.
 
         `consumer` is our name in the group: who comes back under it goes on at once with what it left. Without `lanes` there is one. At
         most `batch` entries of the primary lane are fetched together, and `batch_backfill` of the other. New entries are waited for at
@@ -154,7 +154,7 @@ class Subscriber:
 
     @property
     def broken(self) -> OvertakeError | None:
-        """Why one of the lanes is not read for now, if that is so."""
+        """Why one of the lanes is not read for now, if that is so. It is tried again, and each failure is logged at ERROR."""
         return self._reading.broken
 
     @property
