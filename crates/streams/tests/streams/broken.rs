@@ -14,22 +14,40 @@ fn short(consumer: &str) -> SubscribeOptions {
 #[tokio::test]
 async fn a_lane_that_cannot_be_read_does_not_end_the_other() {
     for (broken, sound) in [("customer", "customer:backfill"), ("customer:backfill", "customer")] {
-        let Some(world) = World::new() else { return };
-        let subscriber = world.subscribe(short("c")).await;
-        world.add(sound, &["1"]).await;
-        assert_eq!(drain(&subscriber, 1).await, ["1"]);
-        world.ask(&format!("SET {broken} something")).await;
-        while subscriber.broken().is_none() {
-            world.add(sound, &["2"]).await;
-            assert_eq!(drain(&subscriber, 1).await, ["2"]);
-            // It looks further while somebody waits.
-            let _ = tokio::time::timeout(Duration::from_millis(1), subscriber.next()).await;
+        let no_stream = (format!("SET {broken} something"), "WRONGTYPE");
+        let no_right = (format!("ACL SETUSER default resetkeys ~{sound}"), "NOPERM");
+        for (breaks, code) in [no_stream, no_right] {
+            let Some(world) = World::new() else { return };
+            let subscriber = world.subscribe(short("c")).await;
+            world.add(sound, &["1"]).await;
+            assert_eq!(drain(&subscriber, 1).await, ["1"]);
+            world.ask(&breaks).await;
+            while subscriber.broken().is_none() {
+                world.add(sound, &["2"]).await;
+                assert_eq!(drain(&subscriber, 1).await, ["2"]);
+                // It looks further while somebody waits.
+                let _ = tokio::time::timeout(Duration::from_millis(1), subscriber.next()).await;
+            }
+            let why = subscriber.broken().expect("it is broken");
+            assert!(why.starts_with(&format!("{broken}: ")) && why.contains(code), "{why}");
+            world.add(sound, &["3"]).await;
+            assert_eq!(drain(&subscriber, 1).await, ["3"]);
+            subscriber.stop().await.expect("nothing is held of it");
         }
-        let why = subscriber.broken().expect("it is broken");
-        assert!(why.contains(broken) && why.contains("WRONGTYPE"), "{why}");
-        world.add(sound, &["3"]).await;
-        assert_eq!(drain(&subscriber, 1).await, ["3"]);
-        subscriber.stop().await.expect("nothing is held of it");
+    }
+}
+
+#[tokio::test]
+async fn a_group_that_is_destroyed_in_one_lane_is_made_again_and_nobody_is_told() {
+    for broken in ["customer", "customer:backfill"] {
+        let Some(world) = World::new() else { return };
+        let told = Errors::default();
+        let _told = tracing::subscriber::set_default(told.clone());
+        let subscriber = world.subscribe(short("c")).await;
+        assert_eq!(world.number(&format!("XGROUP DESTROY {broken} mails")).await, 1, "it was there");
+        world.add(broken, &["1"]).await;
+        assert_eq!(drain(&subscriber, 1).await, ["1"]);
+        assert_eq!((subscriber.broken(), told.all()), (None, vec![]));
     }
 }
 
