@@ -153,7 +153,7 @@ fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refu
         .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
 }
 
-/// A number or a name. One that was lost on its way must not count as none, and be served last.
+/// A priority: a number or a name. An empty one is refused: if it counted as no priority, an urgent message whose priority was lost would be served last.
 fn given(value: Value<'_>) -> Result<Given, Refused> {
     let named = || value.text().map(|text| text.parse().unwrap_or_else(|never: Infallible| match never {}));
     let given = value.int().map(Given::Number).or_else(named);

@@ -20,7 +20,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// These are the names now.
+    /// Keeps the names of the next message.
     pub(crate) fn hear(&mut self, word: Short<'_>, exchange: Short<'_>, routing_key: Short<'_>) {
         let said =
             [(&mut self.word, word), (&mut self.exchange, exchange), (&mut self.routing_key, routing_key)];
@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-/// What has come of a message so far.
+/// A message of which not all frames have come.
 #[derive(Debug)]
 pub(crate) struct Incoming<M> {
     /// What its method says besides names.

@@ -51,7 +51,7 @@ impl Contents {
         self.kept().share(chunk, slot);
     }
 
-    /// One message fewer says this. Answers the content once no message says it, for the caller to free: that takes longer than all the rest.
+    /// Counts one message fewer for this content. Returns the content once no message has it, for the caller to free: freeing takes longer than all the rest.
     pub(crate) fn release(&self, chunk: u32, at: u32) -> Option<Arc<Content>> {
         self.kept().release(chunk, at)
     }

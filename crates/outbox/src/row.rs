@@ -73,7 +73,7 @@ impl Row {
         let stream = stream_of(&table.columns.stream, &next());
         let kind = next().text().unwrap_or_default();
         let data = next().into_bytes().unwrap_or_else(|| b"null".to_vec());
-        // What cannot be read stays what it is, for the sink to refuse.
+        // Metadata that cannot be read stays as it is, for the sink to refuse.
         let metadata = text_of(&next());
         let priority = next().number().unwrap_or_default();
         let partition_key = next().text();
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// What a column says, as text: of what Python has pickled JSON, unless that cannot be read.
+/// The text of a column. A value that Python has pickled is JSON, unless it cannot be read.
 pub(crate) fn text_of(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Bytes(bytes) if pickle::is_pickle(bytes) => match pickle::json(bytes) {

@@ -114,8 +114,8 @@ fn compared(
     })
 }
 
-/// What to write instead of a comparison of this expression with a literal null, which means whether it has no value. A property has none
-/// where it is not there or null, all else where it is undefined.
+/// Adds the hint for a comparison of this expression with a literal null, which asks whether the expression has no value. A property has no
+/// value where it is not there or null, any other expression where it is undefined.
 fn with_null(parser: &Parser<'_>, error: RouteError, op: &str, node: NodeId) -> RouteError {
     let function = match parser.tree.node(node) {
         Node::Name(_) => "is_string",

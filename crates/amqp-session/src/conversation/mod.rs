@@ -62,11 +62,11 @@ pub enum Wish {
     },
 }
 
-/// So many asks have room in what is kept for the next connection.
+/// The most asks for which memory is kept for the next connection.
 const SPARE_MAX: usize = 1_024;
 
 thread_local! {
-    /// What connections ask is gathered in this, one after the other: an idle one holds no memory for it, a busy one finds it warm.
+    /// Connections gather their asks in this memory, one after the other: an idle one holds none for it, a busy one finds it in the cache.
     static SPARE: RefCell<Vec<Ask>> = RefCell::default();
 }
 

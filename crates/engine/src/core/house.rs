@@ -50,7 +50,7 @@ pub(super) struct House {
     pub(super) full: bool,
     /// The process may open no more files: that is why.
     pub(super) lacks_descriptors: bool,
-    /// What there is of the journal; `None`: it is to be reckoned anew.
+    /// The space of the journal; `None` when it may have changed, so that [`Core::room`] computes it anew.
     pub(super) room: Cell<Option<Room>>,
     /// The room that the next request waits for.
     pub(super) awaited: Option<Awaited>,

@@ -96,7 +96,7 @@ struct OpenPull<T> {
     holder: Option<Arc<Holder>>,
 }
 
-/// So many answers and deliveries have room in what is kept for the next ones.
+/// The most answers and deliveries for which memory is kept for the next ones.
 const REUSED_OUTS_MAX: usize = 4_096;
 
 /// The engine without threads, clock or files.

@@ -43,27 +43,27 @@ impl Cost {
     }
 }
 
-/// What there is of the journal, and what of it is spoken for, bytes.
+/// The free space of the journal, and how much of it is reserved, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// What is free in prepared files.
+    /// Free in the journal files that are prepared.
     prepared: u64,
-    /// What stays free for what must always go, with what follows from it: [`Core::metadata_due`] and [`Core::metadata_cost`].
+    /// [`Core::reserve`], [`Core::metadata_due`] and [`Core::metadata_cost`].
     reserve: u64,
     metadata_due: u64,
     metadata_cost: u64,
-    /// [`Core::slack`], and the length of a file.
+    /// [`Core::slack`], and the length of a journal file.
     slack: u64,
     file: u64,
 }
 
 impl Room {
-    /// What is free beside what must always go.
+    /// Free beside the reserve.
     pub(super) fn spare(&self) -> u64 {
         self.prepared.saturating_sub(self.reserve + self.metadata_due)
     }
 
-    /// What has to be free in prepared files for a request of this cost.
+    /// The space that prepared files must have for a request of this cost.
     fn needed(&self, Cost { bytes, messages }: Cost) -> u64 {
         let each = Writer::cost(SETTLE_LEN_MAX) + 2 * Writer::cost(CHANGE_LEN_MAX);
         // New messages leave a file for cleaning and for leases: else a store that was full could not become shorter.
@@ -109,7 +109,7 @@ impl<T> Core<T> {
         }
         self.asking = asker;
         if matches!(request, Request::PublishOne(_)) && self.has_room_for(self.most()) {
-            // One that takes more is refused, whatever there is.
+            // A longer message is refused, however much is free.
             self.house.awaited = None;
             return false;
         }
@@ -153,7 +153,7 @@ impl<T> Core<T> {
         disk.free >= floor.saturating_add((files - 1).saturating_mul(self.options.segment_bytes))
     }
 
-    /// What there is of the journal. It is asked for several times between two steps, and reckoned once.
+    /// The space of the journal. Several callers ask for it between two steps; it is computed once.
     pub(super) fn room(&self) -> Room {
         let known = self.house.room.get();
         debug_assert!(known.is_none_or(|room| room == self.reckon()), "whatever changes the room says so");
@@ -164,7 +164,7 @@ impl<T> Core<T> {
         })
     }
 
-    /// As [`Core::room`], in the middle of a step.
+    /// Computes [`Core::room`] anew, for a caller in the middle of a step.
     pub(super) fn reckon(&self) -> Room {
         Room {
             prepared: self.writer.room(self.writer.record_len_max() / 2),
@@ -176,7 +176,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// What there has to be room for before a request is looked at: any publish of one message takes less.
+    /// The space that must be free before a request is looked at. Every publish of one message that is not refused for its size costs less.
     pub(super) fn most(&self) -> Cost {
         Cost { bytes: self.options.segment_bytes / 2, messages: 64 }
     }

@@ -33,7 +33,7 @@ const FULL_RETRY_MS: u64 = 1_000;
 const CLEARED_IDLE: usize = 1_024;
 /// And while something is: so much less than what is asked takes.
 const CLEARED_BUSY: usize = 256;
-/// So many contents are freed on a thread of their own: to wake it takes as long as to free a few.
+/// The fewest contents that are handed to the thread that frees them: waking it takes as long as freeing a few.
 const FREED_ELSEWHERE_MIN: usize = 256;
 /// How much room the disk has is asked so often, ms, while there is other work for the disk, or it is short of room.
 const LOOK_MS: u64 = 1_000;
@@ -481,7 +481,7 @@ impl BrokerLoop {
         let is_begun = self.core.has_new_scan() && self.may_scan() && self.scan_on(now, is_busy);
         self.core.clear_on(if is_busy { CLEARED_BUSY } else { CLEARED_IDLE });
         if self.core.has_more_to_plan() {
-            // What was asked need not wait until it is known what leaves memory next.
+            // Requests of this round need not wait for the plan of the next segment.
             self.carry_out();
             self.hand_on();
         }
@@ -515,7 +515,7 @@ impl BrokerLoop {
     fn free(&mut self) {
         let released = self.core.take_released();
         if released.len() >= FREED_ELSEWHERE_MIN {
-            // What it does not take is freed here, with the error.
+            // A batch that the thread does not take is freed here, with the error.
             let _ = self.hands.released.try_send(released);
         }
     }

@@ -63,7 +63,7 @@ pub struct Filter {
     pub reason: Option<String>,
 }
 
-/// A row as it stands in the table; times as the database writes them, what Python has pickled as JSON.
+/// A row as it stands in the table; times as the database writes them, values that Python has pickled as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Each column that is mapped, by the name of its setting, in the order of the settings.

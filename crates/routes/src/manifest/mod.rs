@@ -34,7 +34,7 @@ pub const TTL_FOR_EVER: u32 = u32::MAX;
 /// Problems beyond these are only counted.
 const PROBLEMS_MAX: usize = 100;
 
-/// What was read of a text: a manifest, and notes about what was passed over.
+/// The result of reading a text: a manifest, and notes about keys that were passed over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The manifest.

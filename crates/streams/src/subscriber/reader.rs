@@ -135,7 +135,7 @@ impl Reader {
                 return Ok(Some(entry));
             }
             if self.blocked.is_none() {
-                // What others left is older than what is new.
+                // Entries that dead consumers hold are older than new ones.
                 if self.look_for_left(Lane::Primary).await? {
                     continue;
                 }

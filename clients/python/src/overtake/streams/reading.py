@@ -217,7 +217,7 @@ class Reading:
                 yield from self._unless_broken(lane, self._begin_lane(lane), None)
             if (entry := (yield from self._of_lane(Lane.PRIMARY))) is not None:
                 return entry
-            # What others left is older than what is new.
+            # Entries that dead consumers hold are older than new ones.
             if (yield from self._look_for_left(Lane.PRIMARY)):
                 continue
             if (yield from self._unless_broken(Lane.PRIMARY, self._read_primary(), False)):
