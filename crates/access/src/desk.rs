@@ -415,12 +415,14 @@ impl Desk {
     /// Publishes and settles, all or none. Write what is published to, read what is settled.
     pub async fn transact(
         &self,
-        messages: Vec<NewMessage>,
+        mut messages: Vec<NewMessage>,
         settlements: Vec<(Receipt, Outcome)>,
     ) -> Done<Vec<PublishedCopy>> {
-        for message in &messages {
+        for message in &mut messages {
             self.must(&message.to)?;
-            message.content.user_id().map_or(Ok(()), |said| self.who.must_be(said))?;
+            let said = message.content.user_id();
+            said.map_or(Ok(()), |said| self.who.must_be(said))?;
+            message.sender = self.who.sender(said);
         }
         self.must_settle(&settlements).await?;
         Ok(self.engine.transact(messages, settlements).await?)

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use overtake_engine::Sender;
 use overtake_engine::rights::{Need, Right};
 use overtake_lane::{Pattern, Time};
 use tokio::sync::watch;
@@ -252,6 +253,16 @@ impl Identity {
     pub fn must_be(&self, said: &str) -> Result<(), Denied> {
         let may = *self.user == *said || self.must_have(Tag::Administrator).is_ok();
         may.then_some(()).ok_or_else(|| Denied::UserId { user: Arc::clone(&self.user), said: said.into() })
+    }
+
+    /// Who publishes, where a message says that it is of this user, who must be the one who asks but for administrators.
+    pub(crate) fn sender(&self, said: Option<&str>) -> Sender {
+        let user = said.map_or_else(|| Arc::clone(&self.user), Into::into);
+        if self.must_have(Tag::Administrator).is_ok() {
+            Sender::believed(Some(user))
+        } else {
+            Sender::user(user)
+        }
     }
 
     /// Whether somebody has any rights in this virtual host.

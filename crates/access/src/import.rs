@@ -4,7 +4,7 @@
 //! would have the priority that the scheme gives them, whatever was meant. So whoever changes the order says which priority they get.
 
 use overtake_engine::{Browse, Engine, Failure, Filter, Select};
-use overtake_lane::{Given, Order, Refusal, Settings, Status};
+use overtake_lane::{Given, Order, Priority, Refusal, Scheme, Settings, Status};
 
 use crate::desk::{Desk, Done};
 
@@ -45,7 +45,9 @@ fn without_priority() -> Filter {
 pub(crate) fn checked_import(priority: Option<&Given>, after: &Settings) -> Result<Option<Given>, Failure> {
     let priority = match priority {
         None => return Ok(None),
-        Some(word) if *word == Given::from(MOST_URGENT) => after.scheme.of_route(Some(0)),
+        Some(word) if *word == Given::from(MOST_URGENT) => {
+            after.scheme.words_for(Scheme::Route, Priority(10))
+        }
         Some(priority) => priority.clone(),
     };
     after.scheme.map(&priority)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use overtake_amqp::ReplyCode;
 use overtake_amqp::connection::{Publish, Refused};
-use overtake_engine::{Content, NewMessage, Target};
-use overtake_lane::{Given, Origin, PRODUCER_NAME_LEN_MAX, Route};
+use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Sender, Target};
+use overtake_lane::{Given, Origin, PRODUCER_NAME_LEN_MAX, Route, Scheme};
 use overtake_properties::{Fields, PropertiesRef, Short, Table, TableRef, Value};
 
 use crate::rights::Here;
@@ -21,6 +21,8 @@ const KEY: &str = "x-overtake-key";
 /// How urgent a message is, where the property `priority` has no room for it: a name, or a number below 0 or above 255. It goes before the property. The
 /// broker keeps it as the priority, and says it as a number to whoever gets the message.
 pub(crate) const PRIORITY: &str = "x-processing-priority";
+/// The scheme of the priority, where it is not the queue's.
+const PRIORITY_SCHEME: &str = "x-overtake-priority-scheme";
 /// By which number its producer knows a message: the producer's name, the number, and below which it publishes no more. They are for whoever takes
 /// the message in, and go no further.
 const ORIGIN: [&str; 3] = ["x-overtake-producer", "x-overtake-sequence", "x-overtake-floor"];
@@ -93,9 +95,21 @@ pub(crate) fn message(
             priority = given(value)?;
             hidden.push(PRIORITY);
         }
+        if let Some(name) = text_header(headers, PRIORITY_SCHEME)? {
+            let scheme: Scheme =
+                name.parse().map_err(|why| wrong(format!("the header '{PRIORITY_SCHEME}': {why}")))?;
+            let level = scheme.map(&priority).map_err(|_| {
+                wrong(format!(
+                    "the header '{PRIORITY_SCHEME}' says {scheme}, which has no priority '{priority}'"
+                ))
+            })?;
+            priority = Given::Of(scheme, level);
+            hidden.push(PRIORITY_SCHEME);
+        }
         origin = self::origin(headers)?;
         hidden.extend(ORIGIN.iter().filter(|_| origin.is_some()));
     }
+    let sender = sender(&name, said, publisher);
     content.properties = match replies(said, publisher)? {
         None if hidden.is_empty() => properties,
         queue => {
@@ -110,7 +124,7 @@ pub(crate) fn message(
     };
     // Not mandatory for the engine: what no queue gets is given back by the connection.
     let to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
-    Ok(NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms: 0, content })
+    Ok(NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms: 0, content })
 }
 
 fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), Refused> {
@@ -123,6 +137,15 @@ fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), 
         }
         _ => Ok(()),
     }
+}
+
+/// Who published it, where conditions may ask: whoever the message is said to be of, else the user of the connection.
+fn sender(exchange: &str, said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Sender {
+    if exchange != ROUTES_EXCHANGE {
+        return Sender::default();
+    }
+    let user = said.user_id().and_then(Short::text).unwrap_or_else(|| publisher.here.user()).into();
+    if publisher.here.may_impersonate() { Sender::believed(Some(user)) } else { Sender::user(user) }
 }
 
 /// Milliseconds as text.

@@ -14,6 +14,7 @@ use crate::connector::{
     Connector, Flaw, NotConfigured, Pending, Place, Running, Site, WORDS_MAX, Words, must_name_a_queue,
 };
 use crate::epochs::Epochs;
+use crate::priority::PriorityTo;
 use crate::runner::{Post, Runner};
 use crate::sink::Sink;
 use crate::sink::amqp::AmqpReceiver;
@@ -37,6 +38,10 @@ pub struct Endpoint {
     /// How to send.
     #[serde(default, skip_serializing_if = "is_usual", serialize_with = "unusual")]
     pub send: Terms,
+    /// How the receiver says how urgent a message is; by default in the words of the queue's scheme, or, where that has the smaller number first or AMQP has no
+    /// words for it, as `max-9`. Not for a queue of this broker, which has a scheme itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<PriorityTo>,
     /// The least urgent priority, in the words of the queue's scheme, that may use the reserve of a day (`send.reserve_bytes`).
     #[serde(default, skip_serializing_if = "is_missing")]
     pub reserve_from: Given,
@@ -111,6 +116,12 @@ impl Endpoint {
         let queue = self.queue_of(&place.name);
         must_name_a_queue("queue", &queue)?;
         self.send.check().map_err(|bad| Flaw::of("send", bad))?;
+        if self.priority.is_some() && matches!(self.to, Receiver::Queue(_)) {
+            return Err(Flaw::of(
+                "priority",
+                "a queue of this broker has a scheme itself, and takes what is as urgent in it",
+            ));
+        }
         let within = |why: String| Flaw::of(format!("to.{}", self.to.kind()), why);
         #[cfg(feature = "mqtt")]
         if let Receiver::Mqtt(receiver) = &self.to {
@@ -124,8 +135,7 @@ impl Endpoint {
         if self.send.reserve_bytes == 0 {
             return Ok(None);
         }
-        let scheme =
-            engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
+        let scheme = scheme_of(engine, queue).await;
         let mapped = scheme.map(&self.reserve_from).map_err(|refusal| Flaw::of("reserve_from", refusal))?;
         Ok(Some(mapped))
     }
@@ -135,6 +145,10 @@ impl Endpoint {
         let sink = self.outlet(&place)?.sink(&engine);
         let queue = self.queue_of(&place.name);
         let reserve_from = self.reserve(&engine, &queue).await?;
+        if let Some(priority) = &self.priority {
+            priority.check(scheme_of(&engine, &queue).await)?;
+        }
+        let priority = self.priority.clone().map(Arc::new);
         let terms = Terms { reserve_from, ..self.send.clone() };
         let budget_key = budget_key(&place.ours());
         let budget = budget(&engine, &budget_key).await?;
@@ -145,7 +159,7 @@ impl Endpoint {
         };
         let Place { name, clock, .. } = place;
         let seed = clock.nanos();
-        let post = Post { name, queue, terms, sink, engine, clock, epochs, budget_key, seed };
+        let post = Post { name, queue, priority, terms, sink, engine, clock, epochs, budget_key, seed };
         let (control, controlled) = mpsc::channel(WORDS_MAX);
         let task = tokio::spawn(Runner::new(post, budget).run(controlled));
         Ok(Running { control, task })
@@ -229,6 +243,11 @@ impl Connector for Endpoint {
     fn kept_besides(ours: &str) -> Vec<String> {
         vec![budget_key(ours), epochs_key(ours)]
     }
+}
+
+/// The scheme of a queue; of one that is not there, what it would have if nothing was said.
+async fn scheme_of(engine: &Connection, queue: &str) -> Scheme {
+    engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme)
 }
 
 /// Where is kept by which names receivers know messages.

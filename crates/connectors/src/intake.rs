@@ -195,8 +195,16 @@ impl Intake {
         incoming: Vec<Incoming>,
     ) -> Result<Result<(), LinkError>, Ended> {
         let mut fates = vec![Fate::Taken; incoming.len()];
-        let messages = incoming.into_iter().map(|one| self.source.message(one)).enumerate();
-        let mut left: Vec<(usize, NewMessage)> = messages.collect();
+        let mut left: Vec<(usize, NewMessage)> = Vec::with_capacity(incoming.len());
+        for (nth, one) in incoming.into_iter().enumerate() {
+            match self.source.message(one) {
+                (message, Ok(())) => left.push((nth, message)),
+                (message, Err(why)) => {
+                    fates[nth] = Fate::Refused;
+                    self.refuse(&message, why, &mut left, nth);
+                }
+            }
+        }
         let (mut failures, mut at_once) = (0, usize::MAX);
         while !left.is_empty() {
             at_once = at_once.min(left.len());
@@ -219,7 +227,7 @@ impl Intake {
                     // Twice in one batch: the first of the two is enough.
                     if refused.refusal != Refusal::IdPending {
                         fates[nth] = Fate::Refused;
-                        self.refuse(&message, refused.refusal, &mut left, nth);
+                        self.refuse(&message, refused.refusal.to_string(), &mut left, nth);
                     }
                 }
                 Err(failure) => {
@@ -252,14 +260,7 @@ impl Intake {
     }
 
     /// A message that can never be taken goes where such messages go, with the next attempt; or it is counted only.
-    fn refuse(
-        &mut self,
-        message: &NewMessage,
-        why: Refusal,
-        left: &mut Vec<(usize, NewMessage)>,
-        nth: usize,
-    ) {
-        let why = why.to_string();
+    fn refuse(&mut self, message: &NewMessage, why: String, left: &mut Vec<(usize, NewMessage)>, nth: usize) {
         tracing::warn!(source = &*self.site.place.name, id = message.id.as_deref(), "refused: {why}");
         self.view.refused += 1;
         if let Some(queue) = &self.source.refused_to {

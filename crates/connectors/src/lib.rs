@@ -24,6 +24,7 @@ mod metrics;
 mod mqtt;
 mod outbox;
 mod outgoing;
+mod priority;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -34,6 +35,7 @@ mod servers;
 mod shown;
 mod sink;
 mod source;
+mod template;
 mod texts;
 mod timer;
 
@@ -50,6 +52,7 @@ pub use inlet::redis::{RedisSource, StreamStart};
 pub use intake::{IntakeState, IntakeView};
 pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
 pub use overtake_peer::{Secret, Text, Tls, Vault};
+pub use priority::{PriorityFrom, PriorityTo};
 pub use registry::{Registry, check_configured};
 pub use shown::shown;
 pub use sink::amqp::AmqpReceiver;
@@ -60,7 +63,7 @@ pub use sink::queue::QueueReceiver;
 #[cfg(feature = "redis")]
 pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
-pub use source::{Destination, PriorityFrom, Source, Upstream};
+pub use source::{Destination, Source, Upstream};
 
 /// All endpoints of a broker.
 pub type Endpoints = Registry<Endpoint>;

@@ -46,6 +46,11 @@ impl<'a> Outbox<'a> {
         None
     }
 
+    /// How many were handed out or passed over.
+    pub(crate) fn taken(&self) -> usize {
+        self.next
+    }
+
     /// A message that was handed out.
     pub(crate) fn get(&self, at: usize) -> &Outgoing {
         &self.batch[at]

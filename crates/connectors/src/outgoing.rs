@@ -6,20 +6,29 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_engine::LeasedMessage;
 use overtake_forward::Item;
-use overtake_lane::{Given, Headers, Origin, Receipt, Time};
+use overtake_lane::{Given, Headers, MessageView, Origin, Receipt, Scheme, Time};
 use overtake_properties::{Properties, Short};
+
+use crate::priority::{PriorityTo, Said, in_text, said};
 
 /// A message on its way out.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     leased: LeasedMessage,
     queue: Arc<str>,
+    /// How the receiver says how urgent it is, where the endpoint is told.
+    priority: Option<Arc<PriorityTo>>,
     origin: Option<Origin>,
 }
 
 impl Outgoing {
     pub(crate) fn new(leased: LeasedMessage, queue: Arc<str>) -> Self {
-        Self { leased, queue, origin: None }
+        Self { leased, queue, priority: None, origin: None }
+    }
+
+    /// The same, for a receiver that says so how urgent it is.
+    pub(crate) fn said(self, priority: Option<Arc<PriorityTo>>) -> Self {
+        Self { priority, ..self }
     }
 
     /// The same, numbered.
@@ -76,9 +85,21 @@ impl Outgoing {
         &self.queue
     }
 
-    /// Its priority, as it was given.
-    pub(crate) fn priority(&self) -> &Given {
-        &self.leased.message.priority
+    /// Its priority for a queue of this broker: each takes what is as urgent in its scheme.
+    pub(crate) fn priority(&self) -> Given {
+        let MessageView { scheme, level, priority, .. } = &self.leased.message;
+        scheme.map_or_else(|| priority.clone(), |scheme| Given::Of(scheme, *level))
+    }
+
+    /// Its priority as the receiver says it; where the endpoint is not told, in the words of this scheme for one of its queue.
+    pub(crate) fn priority_said(&self, usual: impl Fn(Scheme) -> Scheme) -> Said {
+        said(self.priority.as_deref(), &self.leased.message, usual)
+    }
+
+    /// The same as text, and the scheme it is of; `None`: no priority.
+    pub(crate) fn priority_text(&self) -> Option<(String, Option<Scheme>)> {
+        let said = self.priority_said(in_text);
+        Some((said.text()?, said.scheme))
     }
 
     pub(crate) fn key(&self) -> Option<&str> {

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
 use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
-use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt};
+use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
@@ -18,6 +18,7 @@ use crate::connector::Control;
 use crate::epochs::Epochs;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
+use crate::priority::PriorityTo;
 use crate::sink::{Link, LinkError, Sink};
 use crate::timer::sleep;
 
@@ -32,6 +33,8 @@ const REMEMBER: Duration = Duration::from_secs(60);
 pub(crate) struct Post {
     pub(crate) name: Arc<str>,
     pub(crate) queue: Arc<str>,
+    /// How the receiver says how urgent a message is, where it is told.
+    pub(crate) priority: Option<Arc<PriorityTo>>,
     pub(crate) terms: Terms,
     pub(crate) sink: Arc<dyn Sink>,
     /// Of a session of its own, in the virtual host.
@@ -204,7 +207,7 @@ impl Runner {
                     self.send(line, &batch);
                 }
                 Action::Halt { line } => self.lines[line].halt.store(true, Ordering::Release),
-                Action::Settle { receipt, outcome } => self.settle(receipt, outcome).await,
+                Action::Settle { receipt, outcome, why } => self.settle(receipt, outcome, why).await,
             }
         }
     }
@@ -285,7 +288,8 @@ impl Runner {
             let leased = self.held.get(receipt).expect("what is sent is held").clone();
             let epochs = self.post.epochs.as_ref();
             let origin = epochs.and_then(|epochs| epochs.origin(receipt.queue, receipt.seq));
-            Outgoing::new(leased, Arc::clone(&self.post.queue)).numbered(origin)
+            let outgoing = Outgoing::new(leased, Arc::clone(&self.post.queue));
+            outgoing.said(self.post.priority.clone()).numbered(origin)
         };
         let batch: Vec<Outgoing> = batch.iter().map(of).collect();
         let line = &self.lines[at];
@@ -296,14 +300,20 @@ impl Runner {
         }
     }
 
-    async fn settle(&mut self, receipt: Receipt, outcome: Outcome) {
+    async fn settle(&mut self, receipt: Receipt, outcome: Outcome, why: Option<Arc<str>>) {
         self.held.remove(&receipt);
         if outcome == Outcome::Ack {
             let _ = self.acks.send(receipt).await;
             return;
         }
         // Waited for, since what is leased next depends on it; a lease that is gone already needs no end.
-        if let Err(failure) = self.post.engine.settle(vec![receipt], outcome).await {
+        let engine = &self.post.engine;
+        let ended = match why {
+            // With the receiver's words, which go with a message to the dead letters.
+            Some(why) => engine.finish(receipt, outcome, Report::of_error(&why)).await.map(drop),
+            None => engine.settle(vec![receipt], outcome).await.map(drop),
+        };
+        if let Err(failure) = ended {
             tracing::debug!(endpoint = &*self.post.name, "not put back: {failure}");
         }
     }
@@ -354,7 +364,7 @@ impl Runner {
                             "paused, until somebody resumes it: {why}"
                         );
                     }
-                    End::Lost { why } => {
+                    End::Lost { why, .. } => {
                         tracing::info!(endpoint = &*self.post.name, "the connection is lost: {why}")
                     }
                     End::Done => {}
@@ -413,29 +423,36 @@ impl LineWork {
             let batch = tokio::select! {
                 biased;
                 batch = batches.recv() => batch,
-                why = link.lost() => return self.tell(What::Finished(end_of(why))).await,
+                why = link.lost() => return self.tell(What::Finished(end_of(why, 0))).await,
             };
             let Some(batch) = batch else { return };
             match self.send(&mut *link, batch).await {
                 Ok(()) => self.tell(What::Finished(End::Done)).await,
-                Err(error) => return self.tell(What::Finished(end_of(error))).await,
+                Err((error, on_their_way)) => {
+                    return self.tell(What::Finished(end_of(error, on_their_way))).await;
+                }
             }
         }
     }
 
-    async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), LinkError> {
+    /// # Errors
+    /// Why the connection is lost, and how many messages were on their way.
+    async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), (LinkError, usize)> {
+        let answered = AtomicUsize::new(0);
         let tell = |message: &Outgoing, answer| {
+            answered.fetch_add(1, Ordering::Relaxed);
             // There is room for each message of each batch that is under way.
             let _ = self.tell.try_send(self.told(What::Answered(message.receipt(), answer)));
         };
         let mut outbox = Outbox::new(batch, &self.halt, &self.clock, &tell);
-        link.send(&mut outbox).await
+        let sent = link.send(&mut outbox).await;
+        sent.map_err(|error| (error, outbox.taken().saturating_sub(answered.load(Ordering::Relaxed))))
     }
 }
 
-fn end_of(error: LinkError) -> End {
+fn end_of(error: LinkError, on_their_way: usize) -> End {
     match error {
-        LinkError::Lost(why) => End::Lost { why: why.into() },
+        LinkError::Lost(why) => End::Lost { why: why.into(), on_their_way },
         LinkError::Gone(why) => End::Gone { why: why.into() },
     }
 }

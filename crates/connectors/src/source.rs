@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use overtake_access::Desk;
-use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Target};
-use overtake_lane::{Given, HeaderValue};
-use overtake_properties::{Properties, PropertiesRef};
+use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Sender, Target};
+use overtake_lane::{Given, HeaderValue, Refusal};
+use overtake_properties::Properties;
 use serde::{Deserialize, Serialize};
 
 use crate::connector::{
@@ -18,9 +17,10 @@ use crate::inlet::kafka::KafkaTopics;
 use crate::inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 use crate::inlet::redis::RedisSource;
-use crate::inlet::{Incoming, Origin};
+use crate::inlet::{Incoming, Origin, Parts};
 use crate::intake::{CONNECT, Intake, IntakeView};
-use crate::texts::given;
+use crate::priority::{PriorityFrom, Said};
+use crate::template::Template;
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -81,20 +81,9 @@ pub enum Destination {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         routing_key: Option<String>,
     },
-    /// The routes, which also say how urgent each copy is: the path they see.
+    /// The routes, which also say how urgent each copy is: the path they see. In it `{topic}` is where each message came from (a topic, a stream, a routing key),
+    /// and `{device}`, `{module}` and `{path}` what the template of `from.mqtt` says.
     Routes(String),
-}
-
-/// What says how urgent a message is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PriorityFrom {
-    /// A header: a number, or a name, in the words of the queue's scheme.
-    Header(String),
-    /// A value in a JSON body, by its JSON pointer (RFC 6901), as `/priority`.
-    Body(String),
-    /// It is the same for all.
-    Value(Given),
 }
 
 impl Upstream {
@@ -108,6 +97,15 @@ impl Upstream {
             Self::Mqtt(_) => "mqtt",
             #[cfg(feature = "redis")]
             Self::Redis(_) => "redis",
+        }
+    }
+
+    /// Whether it is told which device published a message, which module, and what it is about.
+    fn names(&self) -> [bool; 3] {
+        match self {
+            #[cfg(feature = "mqtt")]
+            Self::Mqtt(source) => source.names(),
+            _ => [false; 3],
         }
     }
 
@@ -136,7 +134,31 @@ impl Source {
             must_name_a_queue("to.queue", name)?;
         }
         self.refused_to.iter().try_for_each(|name| must_name_a_queue("refused_to", name))?;
+        self.priority.as_ref().map_or(Ok(()), PriorityFrom::check)?;
+        self.check_path()?;
         self.from.origin(place).map_err(|why| Flaw::of(format!("from.{}", self.from.kind()), why))
+    }
+
+    /// # Errors
+    /// The path of the routes has a place that nothing fills.
+    fn check_path(&self) -> Result<(), Flaw> {
+        let Destination::Routes(path) = &self.to else { return Ok(()) };
+        let names = self.from.names();
+        for place in template(path).map_err(|why| Flaw::of("to.routes", why))?.fields() {
+            let (is_named, name) = match place {
+                PathPart::Topic => continue,
+                PathPart::Device => (names[0], "device"),
+                PathPart::Module => (names[1], "module"),
+                PathPart::Path => (names[2], "path"),
+            };
+            if !is_named {
+                return Err(Flaw::of(
+                    "to.routes",
+                    format!("{{{name}}} must be a level of `from.mqtt.template`"),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The queue or exchange that messages go to.
@@ -147,17 +169,33 @@ impl Source {
         }
     }
 
-    /// What came in, as it is published here.
-    pub(crate) fn message(&self, incoming: Incoming) -> NewMessage {
-        let Incoming { id, key, path, priority, properties, ttl_ms, body } = incoming;
-        let priority = self.priority_of(priority, properties.view(), &body);
-        let to = self.target(&path);
+    /// What came in, as it is published here; and why it cannot be taken, where that is known already.
+    pub(crate) fn message(&self, incoming: Incoming) -> (NewMessage, Result<(), String>) {
+        let Incoming { id, key, path, parts, priority, scheme, properties, ttl_ms, body } = incoming;
+        let (parts, known) = match parts {
+            Ok(parts) => (parts, Ok(())),
+            Err(why) => (Parts::default(), Err(why)),
+        };
+        let scheme = scheme.map(|text| text.parse().map_err(|_| Refusal::PriorityUnknown)).transpose();
+        let usual = PriorityFrom::default();
+        let from = self.priority.as_ref().unwrap_or(&usual);
+        let read =
+            scheme.and_then(|scheme| from.read(Said { given: priority, scheme }, properties.view(), &body));
+        let (priority, known) = match read {
+            Ok(priority) => (priority, known),
+            Err(refusal) => (Given::Missing, known.and(Err(refusal.to_string()))),
+        };
+        let to = self.target(&path, &parts);
+        let module = parts.module.as_deref().map(|module| format!("/{module}"));
+        let user =
+            parts.device.as_ref().map(|device| format!("{device}{}", module.unwrap_or_default()).into());
+        let sender = Sender::believed(user);
         let content = Content { properties, body, ..Content::default() };
         let id = (!id.is_empty()).then_some(id);
-        NewMessage { to, priority, id, key, ttl_ms, content, ..NewMessage::default() }
+        (NewMessage { to, sender, priority, id, key, ttl_ms, content, ..NewMessage::default() }, known)
     }
 
-    fn target(&self, path: &str) -> Target {
+    fn target(&self, path: &str, parts: &Parts) -> Target {
         let exchange = |name: &str, routing_key: &str| Target::Exchange {
             name: name.into(),
             routing_key: routing_key.into(),
@@ -169,30 +207,8 @@ impl Source {
             Destination::Exchange { name, routing_key } => {
                 exchange(name, routing_key.as_deref().unwrap_or(path))
             }
-            Destination::Routes(path) => exchange(ROUTES_EXCHANGE, path),
+            Destination::Routes(routes) => exchange(ROUTES_EXCHANGE, &routed(routes, path, parts)),
         }
-    }
-
-    fn priority_of(&self, own: Given, properties: PropertiesRef<'_>, body: &Bytes) -> Given {
-        let said = match &self.priority {
-            None => Some(own),
-            Some(PriorityFrom::Value(given)) => Some(given.clone()),
-            Some(PriorityFrom::Header(name)) => {
-                let value = properties.headers().and_then(|table| table.get(name));
-                value.and_then(|value| match overtake_engine::header_of(value) {
-                    HeaderValue::Int(number) => Some(Given::Number(number)),
-                    HeaderValue::Text(text) => Some(given(&text)),
-                    _ => None,
-                })
-            }
-            Some(PriorityFrom::Body(pointer)) => {
-                let json = serde_json::from_slice::<serde_json::Value>(body).ok();
-                json.as_ref()
-                    .and_then(|json| json.pointer(pointer))
-                    .and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(given)))
-            }
-        };
-        said.unwrap_or_default()
     }
 
     /// What could not be taken, for the queue that is named for it.
@@ -208,6 +224,40 @@ impl Source {
             ..NewMessage::default()
         }
     }
+}
+
+/// What a message may say that is part of the path that routes see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PathPart {
+    Topic,
+    Device,
+    Module,
+    Path,
+}
+
+const PATH_PARTS: [(&str, PathPart); 4] = [
+    ("topic", PathPart::Topic),
+    ("device", PathPart::Device),
+    ("module", PathPart::Module),
+    ("path", PathPart::Path),
+];
+
+fn template(path: &str) -> Result<Template<PathPart>, String> {
+    Template::parse(path, &PATH_PARTS)
+}
+
+/// The path that routes see; `path` is where the message came from.
+fn routed(routes: &str, path: &str, parts: &Parts) -> String {
+    let said = |place| {
+        let said = match place {
+            PathPart::Topic => Some(path),
+            PathPart::Device => parts.device.as_deref(),
+            PathPart::Module => parts.module.as_deref(),
+            PathPart::Path => parts.path.as_deref(),
+        };
+        Ok::<_, String>(said.unwrap_or_default().to_owned())
+    };
+    template(routes).and_then(|template| template.fill(said)).unwrap_or_else(|_| routes.to_owned())
 }
 
 impl Connector for Source {
@@ -256,7 +306,8 @@ impl Connector for Source {
 
 #[cfg(test)]
 mod tests {
-    use overtake_lane::Headers;
+    use bytes::Bytes;
+    use overtake_lane::{Headers, Priority, Scheme};
     use serde_json::json;
 
     use super::*;
@@ -273,7 +324,7 @@ mod tests {
         let content = Content::new(None, &headers, body.clone());
         let properties = content.properties.view().with_priority(Some(3));
         let own = Given::Name("high".to_owned());
-        source.message(Incoming { priority: own, properties, body, ..Incoming::default() }).priority
+        source.message(Incoming { priority: own, properties, body, ..Incoming::default() }).0.priority
     }
 
     #[test]
@@ -284,5 +335,44 @@ mod tests {
         assert_eq!(priority(json!({"header": "none"})), Given::Missing);
         assert_eq!(priority(json!({"body": "/level"})), Given::Number(-7));
         assert_eq!(priority(json!({"value": "mid"})), name("mid"));
+        let of_table = json!({"header": "urgency", "table": {"LOW": 3, "default": 7}});
+        assert_eq!(priority(of_table), Given::Number(3));
+        assert_eq!(priority(json!({"header": "none", "table": {"low": 3, "default": 7}})), Given::Number(7));
+        let of_scheme = json!({"header": "urgency", "scheme": "named"});
+        assert_eq!(priority(of_scheme), Given::Of(Scheme::Named, Priority(1)));
+        let of_nothing = json!({"header": "none", "scheme": "route"});
+        assert_eq!(priority(of_nothing), Given::Of(Scheme::Route, Priority(0)));
+    }
+
+    /// Why a message with this priority and scheme, or a source with this `priority`, cannot be taken.
+    fn refusal(own: &str, scheme: Option<&str>, said: serde_json::Value) -> Option<String> {
+        let source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "in"}, "priority": said});
+        let source: Source = serde_json::from_value(source).expect("a source");
+        let own = crate::texts::given(own);
+        let incoming = Incoming { priority: own, scheme: scheme.map(str::to_owned), ..Incoming::default() };
+        source.message(incoming).1.err()
+    }
+
+    #[test]
+    fn a_word_that_its_scheme_or_the_table_does_not_have_is_refused() {
+        assert_eq!(refusal("9", Some("max-9"), json!({})), None);
+        assert_eq!(refusal("9", Some("loudness"), json!({})), Some(Refusal::PriorityUnknown.to_string()));
+        assert_eq!(refusal("10", Some("route"), json!({})), Some(Refusal::PriorityOutOfRange.to_string()));
+        assert_eq!(refusal("9", Some("named"), json!({"scheme": "max-9"})), None, "the source knows better");
+        assert_eq!(
+            refusal("9", None, json!({"table": {"8": 1}})),
+            Some(Refusal::PriorityUnknown.to_string())
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_said_of_a_priority_is_named() {
+        let check = |said: serde_json::Value| {
+            let from: PriorityFrom = serde_json::from_value(said).expect("of its form");
+            from.check().expect_err("it cannot be").to_string()
+        };
+        assert!(check(json!({"header": "a", "body": "/b"})).contains("one of `header`, `body` and `value`"));
+        assert!(check(json!({"scheme": "named", "table": {}})).contains("one of `scheme` and `table`"));
+        assert!(check(json!({"scheme": "named", "value": "urgent"})).contains("which is named"));
     }
 }

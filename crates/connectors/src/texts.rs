@@ -18,10 +18,8 @@ pub(crate) fn headers(message: &Outgoing) -> impl Iterator<Item = (String, Strin
     })
 }
 
-/// Its priority as it was given, where one was.
-pub(crate) fn priority(message: &Outgoing) -> Option<String> {
-    (*message.priority() != Given::Missing).then(|| message.priority().to_string())
-}
+/// The scheme of what stands under `priority`.
+pub(crate) const PRIORITY_SCHEME: &str = "priority-scheme";
 
 /// A priority that is said as text: a number, or a name.
 pub(crate) fn given(text: &str) -> Given {

@@ -22,6 +22,7 @@ use crate::holder::{Held, Holder};
 use crate::jobs::{Change, JobView, Started};
 use crate::partition_walk::PartitionWalk;
 use crate::routes::{RouteSet, RoutesView};
+use crate::sender::Sender;
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
 use crate::watermarks::{DiskHealth, Full};
@@ -326,6 +327,8 @@ pub struct Content {
 pub struct NewMessage {
     /// Where to.
     pub to: Target,
+    /// Who publishes it, for the conditions of routes; it is not kept.
+    pub sender: Sender,
     /// As the wire said it.
     pub priority: Given,
     /// Makes the publish idempotent while it is pending.

@@ -7,20 +7,30 @@
 //! | `$messageId`, `$correlationId` | `message_id`, `correlation_id` |
 //! | `$userId`, `$appId`, `$type`, `$replyTo` | `user_id`, `app_id`, `type`, `reply_to` |
 //! | `$expiration` | `expiration`, as text |
-//! | `$connectionModuleId`, `$outputName`, `$inputName` | of the path: `/messages/modules/MODULE/outputs/OUTPUT`, `…/inputs/INPUT` |
+//! | `$connectionDeviceId`, `$connectionModuleId` | who published it ([`Sender`]); the module also of the path `/messages/modules/MODULE`, of whom that is believed |
+//! | `$outputName`, `$inputName` | of the path: `/messages/modules/MODULE/outputs/OUTPUT`, `…/inputs/INPUT` |
+//! | `$enqueuedTime` | when it was published, RFC 3339 in UTC with milliseconds |
 //! | `$body` | the body |
 //!
 //! All else is undefined.
 
+use std::cell::OnceCell;
+
+use overtake_lane::Time;
 use overtake_properties::{PropertiesRef, Short, TableRef, Value};
 use overtake_routes::{Body, Shown, Subject, is_same_name};
 
 use crate::api::Content;
+use crate::sender::Sender;
 
 /// A message that is routed.
 pub struct Letter<'a> {
     /// Where it comes from.
     path: &'a str,
+    sender: &'a Sender,
+    now: Time,
+    /// `now` as text, once it is asked for.
+    enqueued: OnceCell<String>,
     content: &'a Content,
     properties: PropertiesRef<'a>,
     headers: Option<TableRef<'a>>,
@@ -29,31 +39,70 @@ pub struct Letter<'a> {
 }
 
 impl<'a> Letter<'a> {
-    /// This one, from this path.
+    /// This one, from this path, by this sender, published now.
     #[must_use]
-    pub fn new(path: &'a str, content: &'a Content) -> Self {
+    pub fn new(path: &'a str, content: &'a Content, sender: &'a Sender, now: Time) -> Self {
         let properties = content.properties.view();
         let headers = properties.headers();
         let all = headers.iter().flat_map(|headers| headers.iter());
         let written = all.filter_map(|(name, value)| Some((name, written(value)?)));
-        Self { path, content, properties, headers, written: written.collect() }
+        let enqueued = OnceCell::new();
+        Self { path, sender, now, enqueued, content, properties, headers, written: written.collect() }
     }
 
-    /// What the path says of who sent it.
-    fn sender(&self, name: &str) -> Option<&str> {
-        let mut segments = self.path.split('/').filter(|part| !part.is_empty());
-        let is_of_module = ["messages", "modules"]
-            .iter()
-            .all(|word| segments.next().is_some_and(|part| part.eq_ignore_ascii_case(word)));
-        let module = segments.next().filter(|_| is_of_module)?;
-        if name.eq_ignore_ascii_case("connectionModuleId") {
-            return Some(module);
+    /// What is known of who sent it, and when.
+    fn sent(&self, name: &str) -> Option<&str> {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        if is("connectionDeviceId") {
+            return self.sender.device();
         }
-        let (kind, end) = segments.next().zip(segments.next())?;
+        if is("enqueuedTime") {
+            return Some(self.enqueued.get_or_init(|| rfc3339(self.now)));
+        }
+        let (module, rest) = self.path_of_module().unzip();
+        if is("connectionModuleId") {
+            return self.sender.module(module);
+        }
+        let mut rest = rest?.split('/').filter(|part| !part.is_empty());
+        let (kind, end) = rest.next().zip(rest.next())?;
         let known = [("outputName", "outputs"), ("inputName", "inputs")];
-        let (_, wanted) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        let (_, wanted) = known.iter().find(|(known, _)| is(known))?;
         kind.eq_ignore_ascii_case(wanted).then_some(end)
     }
+
+    /// The module of the path, and what follows it.
+    fn path_of_module(&self) -> Option<(&str, &str)> {
+        let mut rest = self.path;
+        for word in ["messages", "modules"] {
+            let (part, behind) = next_part(rest)?;
+            rest = part.eq_ignore_ascii_case(word).then_some(behind)?;
+        }
+        next_part(rest)
+    }
+}
+
+/// The first part of a path that is not empty, and what follows it.
+fn next_part(path: &str) -> Option<(&str, &str)> {
+    let path = path.trim_start_matches('/');
+    let (part, behind) = path.split_once('/').unwrap_or((path, ""));
+    (!part.is_empty()).then_some((part, behind))
+}
+
+/// As `2026-11-22T09:20:00.000Z`. Not by a library of calendars, since those read clocks, which nothing may that this crate is a part of.
+///
+/// Source: `civil_from_days` of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March and are counted in eras of 400.
+fn rfc3339(at: Time) -> String {
+    let (days, ms) = (at.0 / 86_400_000 + 719_468, at.0 % 86_400_000);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (seconds, ms) = (ms / 1_000, ms % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
 }
 
 /// Reads a property.
@@ -90,7 +139,7 @@ impl<'a> Subject for Letter<'a> {
         let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         match found {
             Some((_, read)) => read(self.properties).and_then(Short::text).into(),
-            None => self.sender(name).into(),
+            None => self.sent(name).into(),
         }
     }
 
@@ -163,7 +212,13 @@ mod tests {
         };
         let content =
             Content { properties: fields.encode(), body: r#"{"x": {"y": 4}}"#.into(), ..Content::default() };
-        let letter = Letter::new("/messages/Modules/Cam/outputs/o1/more", &content);
+        let sender = Sender::user("edge-7/Cam".into());
+        let letter = Letter::new(
+            "/messages/Modules/Other/outputs/o1/more",
+            &content,
+            &sender,
+            Time(1_795_339_200_123),
+        );
         for (text, truth) in [
             ("severity = 'high'", Truth::True),
             ("as_number(count) < -6", Truth::True),
@@ -174,11 +229,27 @@ mod tests {
             ("Site = 'first' AND SITE = '2' AND site = 'first'", Truth::True),
             ("$body.x.y > 3", Truth::True),
             ("$connectionModuleId = 'Cam' AND $OutputName = 'o1'", Truth::True),
-            ("is_defined($inputName) OR is_defined($connectionDeviceId)", Truth::False),
+            ("$connectionDeviceId = 'edge-7' AND $enqueuedTime = '2026-11-22T09:20:00.123Z'", Truth::True),
+            ("is_defined($inputName)", Truth::False),
             ("$userId = 'ann'", Truth::Undefined),
             ("severity = 'low'", Truth::False),
         ] {
             assert_eq!(condition(text).evaluate(&letter), truth, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_said_as_rfc_3339_has_them() {
+        for (ms, said) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_795_339_200_123, "2026-11-22T09:20:00.123Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(rfc3339(Time(ms)), said);
         }
     }
 
@@ -195,7 +266,9 @@ mod tests {
             ),
             ("/twinChangeNotifications", "NOT is_defined($connectionModuleId)"),
         ] {
-            assert_eq!(condition(said).evaluate(&Letter::new(path, &content)), Truth::True, "{path}");
+            let sender = Sender::default();
+            let letter = Letter::new(path, &content, &sender, Time(0));
+            assert_eq!(condition(said).evaluate(&letter), Truth::True, "{path}");
         }
     }
 }

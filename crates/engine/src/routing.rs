@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use overtake_lane::{Broker, MetadataEntry, RouteCopy, Scheme, Settings, Urgency, VhostId};
+use overtake_lane::{Broker, MetadataEntry, RouteCopy, Scheme, Settings, Time, Urgency, VhostId};
 use overtake_routes::{Manifest, Parts, RouteId, Routing, Sink};
 
 use crate::api::Content;
 use crate::letter::Letter;
 use crate::routes::{RouteCounts, RouteSet, RoutesView, is_endpoint, path_of};
+use crate::sender::Sender;
 
 const PREFIX: &str = "routes/";
 
@@ -87,7 +88,7 @@ impl Routes {
         &mut self,
         vhost: VhostId,
         paths: impl Iterator<Item = &'p str>,
-        content: &Content,
+        (content, sender, now): (&Content, &Sender, Time),
     ) -> Vec<RouteCopy> {
         let Self { by, routing } = self;
         let Some(Held { view, queues }) = by.get_mut(&vhost) else { return Vec::new() };
@@ -97,7 +98,7 @@ impl Routes {
         let mut only_fallback = true;
         for path in paths {
             let path = path_of(path);
-            table.route(&path, &Letter::new(&path, content), routing);
+            table.route(&path, &Letter::new(&path, content, sender, now), routing);
             routing.matched().iter().for_each(|route| view.counts[route.number()].matched += 1);
             routing.undefined().iter().for_each(|route| view.counts[route.number()].undefined += 1);
             only_fallback &= routing.is_fallback() || routing.matched().is_empty();

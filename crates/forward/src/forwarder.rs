@@ -12,7 +12,7 @@ use crate::allowance::{Allowance, Leave, Limits};
 use crate::breaker::Breakers;
 use crate::item::{Answer, End, Item};
 use crate::line::{Batch, Line, Link};
-use crate::settle::{Jitter, Suspects, Verdict, outcome};
+use crate::settle::{Choice, Jitter, Suspects, Verdict, outcome};
 use crate::terms::Terms;
 use crate::view::{BreakerView, BudgetView, Counts, ForwarderView, State};
 
@@ -59,6 +59,8 @@ pub enum Action {
         receipt: Receipt,
         /// How.
         outcome: Outcome,
+        /// Why, where it failed, in words for people.
+        why: Option<Arc<str>>,
     },
 }
 
@@ -93,6 +95,8 @@ pub struct Forwarder {
     suspects: Suspects,
     counts: Counts,
     last_error: Option<(Time, Arc<str>)>,
+    /// Why a line was lost last.
+    lost_why: Option<Arc<str>>,
     jitter: Jitter,
     /// To be done before anything else.
     out: VecDeque<Action>,
@@ -110,6 +114,7 @@ impl Forwarder {
             suspects: Suspects::default(),
             counts: Counts::default(),
             last_error: None,
+            lost_why: None,
             jitter: Jitter::new(seed),
             out: VecDeque::new(),
             terms,
@@ -184,7 +189,8 @@ impl Forwarder {
             self.breakers.failed(now, &lane);
         }
         let why = format!("no answer within {} ms", self.terms.batch_ms);
-        self.lose(now, at, why.into());
+        // Those behind the first one have no answer because they wait for it, or not for as long.
+        self.lose(now, at, why.into(), 1);
         Action::Disconnect { line: at }
     }
 
@@ -195,7 +201,7 @@ impl Forwarder {
             return Some(Action::GiveUp { line: at });
         }
         for item in std::mem::take(&mut line.next) {
-            self.put_back(now, &item, Outcome::Release);
+            self.put_back(now, &item, None, Outcome::Release);
         }
         let line = &mut self.lines[at];
         if let Some(batch) = &mut line.batch {
@@ -234,7 +240,7 @@ impl Forwarder {
         let except = self.breakers.shut(now).cloned().collect();
         Some(Ask {
             lanes: LaneChoice { at_least: allowed.max(above), except, one: true },
-            max: self.terms.batch().min(self.allowance.burst()),
+            max: self.terms.batch().max(1 + u32::from(self.suspects.are_some())).min(self.allowance.burst()),
             max_bytes: self.terms.batch_bytes.min(self.allowance.burst_bytes()),
         })
     }
@@ -250,10 +256,17 @@ impl Forwarder {
             self.settle(item.receipt, Outcome::Release);
         }
         let lane = Arc::clone(&items.front()?.lane);
-        if self.breakers.tries(&lane) {
-            for item in items.split_off(1) {
-                self.put_back(now, &item, Outcome::Release);
+        let (is_last, is_one_enough) = (items.len() == 1, self.breakers.tries(&lane));
+        let (rest, aside) = match self.suspects.choose(&items) {
+            Choice::First(count) => (items.split_off(if is_one_enough { 1 } else { count }), None),
+            Choice::Probe(nth) => {
+                let probe = items.remove(nth).expect("it is one of them");
+                let first = items.pop_front();
+                (std::mem::replace(&mut items, VecDeque::from([probe])), first)
             }
+        };
+        for item in rest {
+            self.put_back(now, &item, None, Outcome::Release);
         }
         for item in &items {
             self.allowance.charge(now, item.bytes);
@@ -262,22 +275,26 @@ impl Forwarder {
         let level = items.iter().map(|item| item.level).max().expect("there is one");
         let batch = items.iter().map(|item| item.receipt).collect();
         let until = now.after(self.terms.batch_ms);
-        self.lines[at].batch = Some(Batch { lane, level, items, until, is_halted: false });
+        self.lines[at].batch = Some(Batch { lane, level, items, aside, is_last, until, is_halted: false });
         Some(Action::Send { line: at, batch })
     }
 
     fn settle(&mut self, receipt: Receipt, outcome: Outcome) {
-        self.out.push_back(Action::Settle { receipt, outcome });
+        self.settle_because(receipt, outcome, None);
+    }
+
+    fn settle_because(&mut self, receipt: Receipt, outcome: Outcome, why: Option<Arc<str>>) {
+        self.out.push_back(Action::Settle { receipt, outcome, why });
     }
 
     /// What was not sent, or of which nobody knows whether it was.
-    fn put_back(&mut self, now: Time, item: &Item, outcome: Outcome) {
+    fn put_back(&mut self, now: Time, item: &Item, why: Option<Arc<str>>, outcome: Outcome) {
         let counts = self.counts.of(now, &item.lane);
         match outcome {
             Outcome::Release => counts.put_back += 1,
             _ => counts.failed += 1,
         }
-        self.settle(item.receipt, outcome);
+        self.settle_because(item.receipt, outcome, why);
     }
 
     // ---- what came of it ----
@@ -306,7 +323,7 @@ impl Forwarder {
             return;
         }
         for item in items {
-            self.put_back(now, &item, Outcome::Release);
+            self.put_back(now, &item, None, Outcome::Release);
         }
     }
 
@@ -314,17 +331,19 @@ impl Forwarder {
     pub fn not_leased(&mut self, now: Time, at: usize, why: Arc<str>) {
         self.lines[at].ask = None;
         self.out.push_back(Action::Disconnect { line: at });
-        self.lose(now, at, why);
+        self.lose(now, at, why, 0);
     }
 
     /// A message that is being sent was answered.
     pub fn answered(&mut self, now: Time, at: usize, receipt: &Receipt, answer: &Answer) {
         let line = &mut self.lines[at];
-        let Some(item) = line.batch.as_mut().and_then(|batch| batch.take(receipt)) else { return };
+        let Some(batch) = line.batch.as_mut() else { return };
+        let Some(item) = batch.take(receipt) else { return };
+        let aside = batch.aside.take();
         if !matches!(answer, Answer::Failed { .. }) {
             line.failures = 0;
         }
-        self.suspects.answered(&item, matches!(answer, Answer::Accepted { .. }));
+        self.suspects.answered(&item);
         let counts = self.counts.of(now, &item.lane);
         counts.in_flight -= 1;
         match answer {
@@ -356,7 +375,16 @@ impl Forwarder {
                 self.allowance.give_back(item.bytes);
             }
         }
-        self.settle(item.receipt, outcome(answer, &item, &self.terms.retry));
+        let why = match answer {
+            Answer::Failed { busy_ms: None, why } | Answer::Refused { why } => Some(Arc::clone(why)),
+            _ => None,
+        };
+        self.settle_because(item.receipt, outcome(answer, &item, &self.terms.retry), why);
+        if let Some(aside) = aside {
+            let delay_ms = Some(self.suspects.convict(&aside, &self.terms.retry));
+            let why = self.lost_why.clone();
+            self.put_back(now, &aside, why, Outcome::Nack { delay_ms });
+        }
     }
 
     /// What was being sent has come to its end; or, without a batch, the line has.
@@ -368,20 +396,24 @@ impl Forwarder {
                 for item in &batch.items {
                     self.counts.of(now, &item.lane).in_flight -= 1;
                     self.allowance.give_back(item.bytes);
-                    self.put_back(now, item, Outcome::Release);
+                    self.put_back(now, item, None, Outcome::Release);
+                }
+                if let Some(aside) = &batch.aside {
+                    self.put_back(now, aside, None, Outcome::Release);
                 }
             }
-            End::Lost { why } => self.lose(now, at, why),
+            End::Lost { why, on_their_way } => self.lose(now, at, why, on_their_way),
             End::Gone { why } => {
-                self.lose(now, at, why);
+                self.lose(now, at, why, 0);
                 self.pause();
             }
         }
     }
 
     /// A line is down. What was under way is put back; the first attempt to connect again is at once.
-    fn lose(&mut self, now: Time, at: usize, why: Arc<str>) {
-        self.last_error = Some((now, why));
+    fn lose(&mut self, now: Time, at: usize, why: Arc<str>, on_their_way: usize) {
+        self.last_error = Some((now, Arc::clone(&why)));
+        self.lost_why = Some(Arc::clone(&why));
         let line = &mut self.lines[at];
         let wait_ms = if line.failures == 0 { 0 } else { self.terms.reconnect.wait_ms(line.failures) };
         line.failures = line.failures.saturating_add(1);
@@ -390,32 +422,51 @@ impl Forwarder {
             self.out.push_back(Action::GiveUp { line: at });
         }
         let (batch, next) = (line.batch.take(), std::mem::take(&mut line.next));
-        if let Some(batch) = &batch {
+        if let Some(batch) = batch {
             self.breakers.tried(&batch.lane);
-        }
-        for (nth, item) in batch.into_iter().flat_map(|batch| batch.items).enumerate() {
-            self.counts.of(now, &item.lane).in_flight -= 1;
-            let outcome = if nth == 0 { self.judge(now, at, &item) } else { Outcome::Release };
-            self.put_back(now, &item, outcome);
+            self.lose_batch(now, at, batch, &why, on_their_way);
         }
         for item in next {
-            self.put_back(now, &item, Outcome::Release);
+            self.put_back(now, &item, None, Outcome::Release);
         }
     }
 
-    /// What becomes of the message at which a line was lost.
-    fn judge(&mut self, now: Time, at: usize, item: &Item) -> Outcome {
-        match self.suspects.lost_at(item, &self.terms.retry, &self.terms.reconnect) {
-            Verdict::PutBack => Outcome::Release,
-            Verdict::LeaveAlone(ms) => {
-                self.breakers.busy(now, &item.lane, ms);
-                // For the other lanes.
-                self.lines[at].failures = 0;
-                self.lines[at].link = Link::Down(now);
-                Outcome::Release
+    /// What becomes of what was under way on a line that is lost.
+    fn lose_batch(&mut self, now: Time, at: usize, batch: Batch, why: &Arc<str>, on_their_way: usize) {
+        let Batch { lane, items, aside, is_last, .. } = batch;
+        let alone = on_their_way == 1 && aside.is_none();
+        for (nth, item) in items.iter().enumerate() {
+            self.counts.of(now, &item.lane).in_flight -= 1;
+            let verdict = match nth {
+                0 if alone => self.suspects.lost_at(item, is_last, &self.terms.retry),
+                _ if nth < on_their_way && aside.is_none() => {
+                    self.suspects.lost_among(item);
+                    Verdict::PutBack
+                }
+                _ => Verdict::PutBack,
+            };
+            match verdict {
+                Verdict::PutBack => self.put_back(now, item, None, Outcome::Release),
+                Verdict::Aside(ms) => {
+                    self.put_back(now, item, Some(Arc::clone(why)), Outcome::Nack { delay_ms: Some(ms) });
+                    // Its neighbours go at once.
+                    self.begin_anew(now, at);
+                }
             }
-            Verdict::Aside(ms) => Outcome::Nack { delay_ms: Some(ms) },
         }
+        if let Some(aside) = aside {
+            self.put_back(now, &aside, None, Outcome::Release);
+            let ms = self.suspects.lost_at_probe(&aside, &self.terms.reconnect);
+            self.breakers.busy(now, &lane, ms);
+            // For the other lanes.
+            self.begin_anew(now, at);
+        }
+    }
+
+    /// A line that is down is tried at once.
+    fn begin_anew(&mut self, now: Time, at: usize) {
+        self.lines[at].failures = 0;
+        self.lines[at].link = Link::Down(now);
     }
 
     // ---- what people do ----

@@ -40,6 +40,10 @@ pub(crate) struct Batch {
     pub(crate) level: Priority,
     /// Without an answer, in the order in which they are sent.
     pub(crate) items: VecDeque<Item>,
+    /// The one in whose place the only one of this batch is sent: held until it is known at which of them the line breaks.
+    pub(crate) aside: Option<Item>,
+    /// Whether nothing else of the lane was there.
+    pub(crate) is_last: bool,
     /// When it is given up.
     pub(crate) until: Time,
     /// The line was told to send no more of it.

@@ -1,16 +1,17 @@
 //! What an answer makes of a message, and of its lane.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 
 use overtake_lane::{Backoff, Outcome, Seq, Time};
 
 use crate::item::{Answer, Item};
 
-/// So often in a row the connection may be lost at the same message before others are tried first.
+/// So often the connection may be lost at the same message before it may be the message.
 const LOSSES_MAX: u32 = 3;
-/// So often where nothing else got through either.
+/// So often before it waits aside though nothing else got through either.
 const LOSSES_ALONE_MAX: u32 = 10;
+/// Of so many messages it is known that a connection was lost at them; of more the oldest are forgotten.
+const SUSPECTS_MAX: usize = 1_024;
 
 /// How the lease of a message ends that was answered.
 pub(crate) fn outcome(answer: &Answer, item: &Item, retry: &Backoff) -> Outcome {
@@ -24,20 +25,33 @@ pub(crate) fn outcome(answer: &Answer, item: &Item, retry: &Backoff) -> Outcome 
 }
 
 /// Messages at which connections were lost. A line that breaks is no fault of what is on it: that is put back at its place. But a receiver may hang up on
-/// one message again and again; then its lane must not wait for ever, and others not at all.
+/// one message again and again; then its lane must not wait for it.
+///
+/// So a message at which a line was lost is sent alone. After the third loss it may be the message or the receiver: one that came after it in its lane is sent in its
+/// place, once, while it is held. If that is answered, it is the message, which waits aside, and each further loss counts as a failed attempt. If the line is lost
+/// again, it is the receiver, and nothing changes its place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
-    by_lane: BTreeMap<Arc<str>, Suspect>,
-    /// Messages of any lane that were accepted.
-    accepted: u64,
+    all: BTreeMap<Seq, Suspect>,
+    /// Probes that failed since something was answered.
+    failed_probes: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Suspect {
-    seq: Seq,
     losses: u32,
-    /// What was accepted before its first loss.
-    accepted: u64,
+    /// Those since it was last found that it may be the receiver.
+    since_probe: u32,
+    is_convicted: bool,
+}
+
+/// Which messages of those that were leased go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The first ones, so many.
+    First(usize),
+    /// The one of this number, to find out whether it is the first at which lines break.
+    Probe(usize),
 }
 
 /// What to do about a message at which the connection was lost.
@@ -45,41 +59,66 @@ struct Suspect {
 pub(crate) enum Verdict {
     /// The line may have been at fault.
     PutBack,
-    /// It may be the message: its lane is left alone for so long, ms, and others are tried.
-    LeaveAlone(u64),
     /// It waits aside for so long, ms.
     Aside(u64),
 }
 
 impl Suspects {
-    /// The connection was lost at this message.
-    pub(crate) fn lost_at(&mut self, item: &Item, retry: &Backoff, reconnect: &Backoff) -> Verdict {
-        let seq = item.receipt.seq;
-        let fresh = Suspect { seq, losses: 0, accepted: self.accepted };
-        let suspect = self.by_lane.entry(Arc::clone(&item.lane)).or_insert(fresh);
-        if suspect.seq != seq {
-            *suspect = fresh;
-        }
-        suspect.losses += 1;
-        let verdict = match suspect.losses {
-            losses if losses < LOSSES_MAX => return Verdict::PutBack,
-            // Others got through meanwhile, so it is the message.
-            _ if suspect.accepted < self.accepted => Verdict::Aside(retry.wait_ms(item.count)),
-            losses if losses < LOSSES_ALONE_MAX => {
-                return Verdict::LeaveAlone(reconnect.wait_ms(losses + 1 - LOSSES_MAX));
+    /// What is sent of these, which are of one lane and not none.
+    pub(crate) fn choose(&self, items: &VecDeque<Item>) -> Choice {
+        let suspect = |item: &Item| self.all.get(&item.receipt.seq);
+        match items.front().and_then(suspect) {
+            None => Choice::First(items.iter().take_while(|item| suspect(item).is_none()).count()),
+            Some(first) if !first.is_convicted && first.since_probe >= LOSSES_MAX && items.len() > 1 => {
+                Choice::Probe(1 + self.failed_probes as usize % (items.len() - 1))
             }
-            _ => Verdict::Aside(retry.wait_ms(1)),
-        };
-        self.by_lane.remove(&item.lane);
-        verdict
+            Some(_) => Choice::First(1),
+        }
+    }
+
+    /// Whether more than one message must be leased to know which of them lines break at.
+    pub(crate) fn are_some(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// The connection was lost while this message and others were on their way.
+    pub(crate) fn lost_among(&mut self, item: &Item) {
+        let suspect = self.all.entry(item.receipt.seq).or_default();
+        suspect.losses += 1;
+        suspect.since_probe += 1;
+        if self.all.len() > SUSPECTS_MAX {
+            self.all.pop_first();
+        }
+    }
+
+    /// The connection was lost at this message. `is_last`: no other of its lane waits.
+    pub(crate) fn lost_at(&mut self, item: &Item, is_last: bool, retry: &Backoff) -> Verdict {
+        self.lost_among(item);
+        let Some(suspect) = self.all.get_mut(&item.receipt.seq) else { return Verdict::PutBack };
+        let is_enough = suspect.losses >= if is_last { LOSSES_MAX } else { LOSSES_ALONE_MAX };
+        suspect.is_convicted |= is_enough;
+        if suspect.is_convicted { Verdict::Aside(retry.wait_ms(item.count)) } else { Verdict::PutBack }
+    }
+
+    /// The one that was sent in place of this one was answered: it waits aside for so long, ms.
+    pub(crate) fn convict(&mut self, item: &Item, retry: &Backoff) -> u64 {
+        self.all.entry(item.receipt.seq).or_default().is_convicted = true;
+        retry.wait_ms(item.count)
+    }
+
+    /// The line was lost at the one that was sent in place of this one, too: it is this one's turn again. Answers for how long their lane is left alone, ms.
+    pub(crate) fn lost_at_probe(&mut self, item: &Item, reconnect: &Backoff) -> u64 {
+        if let Some(suspect) = self.all.get_mut(&item.receipt.seq) {
+            suspect.since_probe = LOSSES_MAX - 1;
+        }
+        self.failed_probes = self.failed_probes.saturating_add(1);
+        reconnect.wait_ms(self.failed_probes)
     }
 
     /// Something was answered.
-    pub(crate) fn answered(&mut self, item: &Item, is_accepted: bool) {
-        self.accepted += u64::from(is_accepted);
-        if self.by_lane.get(&item.lane).is_some_and(|suspect| suspect.seq == item.receipt.seq) {
-            self.by_lane.remove(&item.lane);
-        }
+    pub(crate) fn answered(&mut self, item: &Item) {
+        self.failed_probes = 0;
+        self.all.remove(&item.receipt.seq);
     }
 }
 

@@ -8,7 +8,9 @@ use overtake_access::Desk;
 use overtake_api::body::{MessageIn, PublishIn, to_exchange};
 use overtake_api::params::Params;
 use overtake_api::raw;
-use overtake_engine::{Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Target, path_of};
+use overtake_engine::{
+    Clock, Letter, NewMessage, ROUTES_EXCHANGE, RouteSet, RoutesView, Sender, SystemClock, Target, path_of,
+};
 use overtake_lane::{Refusal, Scheme};
 use overtake_routes::{Manifest, NamedRoute, Reading, RouteId, RouteTable, Routing, Sink, Truth, diff};
 use serde::{Deserialize, Serialize};
@@ -369,7 +371,9 @@ fn shown(view: &RoutesView, endpoints: Vec<RouteEndpointOut>) -> RoutesOut<'_> {
 }
 
 fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
-    let (manifest, table, letter) = (set.manifest(), set.table(), Letter::new(path, &message.content));
+    let sender = Sender::believed(message.content.user_id().map(Into::into));
+    let letter = Letter::new(path, &message.content, &sender, SystemClock.now());
+    let (manifest, table) = (set.manifest(), set.table());
     let say = |id: RouteId| {
         let route = route_of(manifest, table, id);
         let name = route.name.clone();

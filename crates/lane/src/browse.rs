@@ -178,6 +178,7 @@ impl Queue {
         MessageView {
             seq: message.seq,
             id: public_id(message.id(), message.seq),
+            scheme: self.settings.known_scheme(),
             priority: self.settings.scheme.show(message.original, message.priority),
             given: self.given(message),
             level: message.priority,

@@ -320,7 +320,7 @@ pub struct RouteCopy {
 pub enum Urgency {
     /// As the message says.
     Own,
-    /// On the levels of routes, in the words of the queue ([`Scheme::of_route`](crate::Scheme::of_route)).
+    /// On the levels of routes ([`Given::of_route`](crate::Given::of_route)), whatever the queue's scheme.
     Level(Option<u8>),
 }
 

@@ -32,6 +32,9 @@ pub enum Given {
     Number(i64),
     /// A name, in any case.
     Name(String),
+    /// A priority of this scheme, which need not be the queue's: it counts as what is as urgent there ([`Scheme::words_for`]). Never in JSON.
+    #[serde(skip)]
+    Of(Scheme, Priority),
 }
 
 /// What was given, small enough to keep with every message, so that it can be shown as it came.
@@ -42,7 +45,7 @@ pub enum Original {
     Missing,
     /// This number (beyond an `i32` the nearest one).
     Number(i32),
-    /// The name of the priority it was mapped to.
+    /// The name of the priority it was mapped to, or what the scheme calls it that has no names.
     Name,
 }
 
@@ -78,31 +81,59 @@ impl Scheme {
             Given::Missing => Ok(self.missing()),
             Given::Number(number) => self.map_number(*number),
             Given::Name(name) => self.map_name(name),
+            Given::Of(theirs, priority) => self.map(&self.words_for(*theirs, *priority)),
         }
     }
 
-    /// What a level of routes is in the words of this scheme: 0 is the most urgent of ten, nothing comes after all that say something.
+    /// What is as urgent in this scheme as a priority of another, in the words of this one. The most urgent of one is the most urgent of the other, and
+    /// nothing less urgent comes before anything more urgent; where one scheme has fewer priorities, several are the same in it.
     ///
-    /// | a route says | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | nothing |
+    /// | `route` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | nothing |
     /// |---|---|---|---|---|---|---|---|---|---|---|---|
-    /// | `route` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | missing |
     /// | `ten-level` | 9 | 8 | 7 | 6 | 5 | 4 | 3 | 2 | 1 | 0 | 0 |
     /// | `named` | critical | critical | high | high | normal | normal | low | low | background | background | background |
     /// | `signed` | CRITICAL | CRITICAL | HIGH | HIGH | NORMAL | NORMAL | LOW | LOW | BULK | BULK | BULK |
-    /// | `max-n` | n | … | | | | | | | | 0 | 0 |
     ///
-    /// Of `max-n` the levels are as many equal steps, rounded down. A level above 9 counts as 9.
+    /// | `named` | critical | high | normal | low | background |
+    /// |---|---|---|---|---|---|
+    /// | `signed` | CRITICAL | HIGH | NORMAL | LOW | BULK |
+    /// | `ten-level` | 9 | 6 | 4 | 2 | 0 |
+    ///
+    /// A number of `signed` between two names counts as the less urgent of them where names are said, and as a part of the way from −100 to 100 where numbers
+    /// are; beyond them as the nearest. To and from `max-n` the steps are equal, rounded down.
     #[must_use]
-    pub fn of_route(self, level: Option<u8>) -> Given {
-        let from_below = i64::from(9 - level.unwrap_or(9).min(9));
-        let name = |names: &[(&str, i32)]| Given::from(names[from_below as usize / 2].0);
+    pub fn words_for(self, theirs: Self, priority: Priority) -> Given {
+        if self == theirs {
+            return self.show(Original::Name, priority);
+        }
+        let (steps, most) = theirs.steps_from_below(priority);
+        let name = |names: &[(&str, i32)]| {
+            let nth = match theirs {
+                Self::Named | Self::Signed => steps * 4 / most,
+                Self::TenLevel | Self::Route | Self::Max(_) => steps * 9 / most / 2,
+            };
+            Given::from(names[nth as usize].0)
+        };
         match self {
-            Self::Route => level.map_or(Given::Missing, |level| Given::Number(i64::from(level.min(9)))),
-            Self::TenLevel => Given::Number(from_below),
+            Self::TenLevel => Given::Number(steps * 9 / most),
+            Self::Max(n) => Given::Number(steps * i64::from(n) / most),
+            Self::Route => Given::Number(9 - steps * 9 / most),
             Self::Named => name(&NAMED),
             Self::Signed => name(&SIGNED),
-            Self::Max(most) => Given::Number(from_below * i64::from(most) / 9),
         }
+    }
+
+    /// How far a priority is from the least urgent that can be said, and how far the most urgent is.
+    fn steps_from_below(self, priority: Priority) -> (i64, i64) {
+        let (first, last) = match self {
+            Self::TenLevel => (0, 9),
+            Self::Max(n) => (0, i64::from(n)),
+            // Below the first is what says nothing.
+            Self::Route => (1, 10),
+            Self::Named => (0, NAMED.len() as i64 - 1),
+            Self::Signed => (-100, 100),
+        };
+        (i64::from(priority.0).clamp(first, last) - first, last - first)
     }
 
     fn missing(self) -> Priority {
@@ -187,19 +218,26 @@ impl Scheme {
     /// What was given, as a number that every scheme with names takes for the same; `None`: nothing was given.
     #[must_use]
     pub fn number(self, original: Original, priority: Priority) -> Option<i32> {
-        let of_name = || match self {
-            Self::Named => NAMED.iter().position(|(_, level)| *level == priority.0).map(|at| SIGNED[at].1),
-            _ => None,
-        };
-        match original {
-            Original::Missing => None,
-            Original::Number(number) => Some(number),
-            Original::Name => Some(of_name().unwrap_or(priority.0)),
+        match (original, self) {
+            (Original::Missing, _) => None,
+            (Original::Number(number), _) => Some(number),
+            (Original::Name, Self::Named) => {
+                let nth = NAMED.iter().position(|(_, level)| *level == priority.0);
+                Some(nth.map_or(priority.0, |nth| SIGNED[nth].1))
+            }
+            (Original::Name, Self::Route) => (priority.0 != 0).then(|| 10_i32.saturating_sub(priority.0)),
+            (Original::Name, Self::TenLevel | Self::Signed | Self::Max(_)) => Some(priority.0),
         }
     }
 }
 
 impl Given {
+    /// A priority of a route: 0 is the most urgent of ten, a level above 9 counts as 9, and no level comes after all of them.
+    #[must_use]
+    pub fn of_route(level: Option<u8>) -> Self {
+        Self::Of(Scheme::Route, Priority(level.map_or(0, |level| 10 - i32::from(level.min(9)))))
+    }
+
     /// The small form that is kept with the message.
     #[must_use]
     pub fn original(&self) -> Original {
@@ -208,7 +246,7 @@ impl Given {
             Self::Number(number) => {
                 Original::Number((*number).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
             }
-            Self::Name(_) => Original::Name,
+            Self::Name(_) | Self::Of(..) => Original::Name,
         }
     }
 }
@@ -243,6 +281,7 @@ impl fmt::Display for Given {
             Self::Missing => f.write_str("default"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Name(name) => f.write_str(name),
+            Self::Of(scheme, priority) => f.write_str(&scheme.name(*priority)),
         }
     }
 }
@@ -363,6 +402,102 @@ mod tests {
         check("route", "9", "1 shown 9");
         check("route", "", "0 shown default");
         check("route", "10", "priority-out-of-range");
+    }
+
+    const ALL: [Scheme; 7] = [
+        Scheme::TenLevel,
+        Scheme::Signed,
+        Scheme::Named,
+        Scheme::Route,
+        Scheme::Max(1),
+        Scheme::Max(9),
+        Scheme::Max(255),
+    ];
+
+    /// What can be said in a scheme, the least urgent first.
+    fn sayable(scheme: Scheme) -> Vec<Priority> {
+        let (first, last) = match scheme {
+            Scheme::TenLevel => (0, 9),
+            Scheme::Signed => (-101, 101),
+            Scheme::Named => (0, 4),
+            Scheme::Route => (0, 10),
+            Scheme::Max(most) => (0, i32::from(most)),
+        };
+        (first..=last).map(Priority).collect()
+    }
+
+    #[test]
+    fn a_priority_is_as_urgent_in_the_words_of_every_other_scheme() {
+        for theirs in ALL {
+            for ours in ALL {
+                let taken = |priority: &Priority| {
+                    let given = Given::Of(theirs, *priority);
+                    let mapped = ours.map(&given).unwrap_or_else(|why| panic!("{ours} {given:?}: {why}"));
+                    let shown = ours.show(given.original(), mapped);
+                    assert_eq!(ours.map(&shown), Ok(mapped), "{ours} shows {given:?} as {shown}");
+                    let told = ours
+                        .number(given.original(), mapped)
+                        .map_or(Given::Missing, |n| Given::Number(n.into()));
+                    assert_eq!(ours.map(&told), Ok(mapped), "{ours} tells {given:?} as {told}");
+                    mapped
+                };
+                let all: Vec<Priority> = sayable(theirs).iter().map(taken).collect();
+                assert!(all.is_sorted(), "{theirs} in {ours}: {all:?}");
+                let most = sayable(ours).iter().max().map(|most| ours.map(&ours.show(Original::Name, *most)));
+                let expected = if ours == Scheme::Signed && theirs != ours {
+                    Priority(100)
+                } else {
+                    most.expect("one").expect("sayable")
+                };
+                assert_eq!(all.last(), Some(&expected), "{theirs} in {ours}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_through_a_scheme_of_as_many_priorities_comes_back_as_it_was() {
+        for (ours, through) in [
+            (Scheme::TenLevel, Scheme::Max(9)),
+            (Scheme::TenLevel, Scheme::Max(90)),
+            (Scheme::Named, Scheme::Signed),
+            (Scheme::Named, Scheme::TenLevel),
+            (Scheme::Named, Scheme::Route),
+            (Scheme::Named, Scheme::Max(4)),
+            (Scheme::Max(9), Scheme::Route),
+        ] {
+            for priority in sayable(ours) {
+                let there = through.map(&Given::Of(ours, priority)).expect("it is taken");
+                let back = ours.map(&Given::Of(through, there));
+                assert_eq!(back, Ok(priority), "{ours} through {through}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_priority_of_routes_is_said_as_the_documentation_has_it() {
+        let said = |scheme: Scheme| -> String {
+            let levels = (0..=9).map(|level| Scheme::Route.map(&Given::Number(level)).expect("a level"));
+            let words =
+                levels.chain([Priority(0)]).map(|level| scheme.words_for(Scheme::Route, level).to_string());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(said(Scheme::Route), "0 1 2 3 4 5 6 7 8 9 default");
+        assert_eq!(said(Scheme::TenLevel), "9 8 7 6 5 4 3 2 1 0 0");
+        assert_eq!(said(Scheme::Max(4)), "4 3 3 2 2 1 1 0 0 0 0");
+        assert_eq!(
+            said(Scheme::Named),
+            "critical critical high high normal normal low low background background background"
+        );
+        assert_eq!(said(Scheme::Signed), "CRITICAL CRITICAL HIGH HIGH NORMAL NORMAL LOW LOW BULK BULK BULK");
+        let named = |scheme: Scheme| {
+            (0..5)
+                .rev()
+                .map(|level| scheme.words_for(Scheme::Named, Priority(level)).to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(named(Scheme::TenLevel), "9 6 4 2 0");
+        assert_eq!(named(Scheme::Signed), "CRITICAL HIGH NORMAL LOW BULK");
     }
 
     #[test]

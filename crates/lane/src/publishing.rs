@@ -11,7 +11,7 @@ use crate::command::{
     Address, Copy, Effect, Few, Outcome, Part, Publish, Published, Reply, RouteCopy, Step, Urgency,
 };
 use crate::ids::{Asker, QueueId, Receipt, VhostId};
-use crate::priority::Priority;
+use crate::priority::{Given, Priority};
 use crate::queue::{Admission, Admitted, Copied, Queue};
 use crate::record::Report;
 use crate::refusal::Refusal;
@@ -46,7 +46,7 @@ impl Targets {
                 let (urgency, ttl_ms) = stamps[at];
                 let priority = match urgency {
                     Urgency::Own => publish.priority.clone(),
-                    Urgency::Level(level) => queue.settings.scheme.of_route(level),
+                    Urgency::Level(level) => Given::of_route(level),
                 };
                 (priority, ttl_ms, publish.delay_ms)
             }

@@ -329,6 +329,12 @@ impl Settings {
         self.history.is_some() || *self.dead_letter_for(reason) != DeadLetterTo::Drop
     }
 
+    /// What its priorities are called; `None`: it has one lane and takes any number, as AMQP declares a queue without `x-max-priority`.
+    pub(crate) fn known_scheme(&self) -> Option<Scheme> {
+        let is_any_number = self.order == Order::Fifo && matches!(self.scheme, Scheme::Max(_));
+        (!is_any_number).then_some(self.scheme)
+    }
+
     /// Whether it is bounded how many messages are leased at once: of the queue, of a lane or of a key.
     #[must_use]
     pub fn caps_leases(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::deaths::{Death, Deaths};
 use crate::identity::Identity;
 use crate::ids::{Place, QueueId, Seq, SessionId, Time, VhostId};
 use crate::message::Status;
-use crate::priority::{Given, Priority};
+use crate::priority::{Given, Priority, Scheme};
 use crate::record::{Attempts, Ending, Record, Work};
 use crate::settings::Settings;
 
@@ -170,6 +170,9 @@ pub struct MessageView {
     pub seq: Seq,
     /// Its id: its publisher's, else `seq-N`.
     pub id: String,
+    /// What its queue's priorities are called. `None`: a queue of one lane that takes any number, as AMQP declares it without `x-max-priority`; what its
+    /// publishers mean by a number only they know.
+    pub scheme: Option<Scheme>,
     /// The priority as it was given, or what the scheme took for a missing one.
     pub priority: Given,
     /// The priority as it was given, as a number ([`Scheme::number`](crate::Scheme::number)); `None`: none was given.

@@ -40,6 +40,7 @@ impl Lent {
         let view = MessageView {
             seq: receipt.seq,
             id: message.id(),
+            scheme: None,
             priority: Given::Missing,
             given: message.given,
             level,

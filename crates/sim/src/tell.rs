@@ -94,7 +94,7 @@ fn entry(MetadataEntry { key, value }: &MetadataEntry) -> String {
 }
 
 fn message(message: &NewMessage) -> String {
-    let NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms, content } = message;
+    let NewMessage { to, sender: _, priority, id, origin, key, ttl_ms, delay_ms, content } = message;
     let numbered = |origin: &Origin| format!(", {}#{}", origin.producer(), origin.sequence());
     let numbered = origin.as_ref().map(numbered).unwrap_or_default();
     let to = match to {

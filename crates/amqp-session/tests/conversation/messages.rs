@@ -192,6 +192,49 @@ fn a_priority_comes_as_it_went_however_it_was_said() {
 }
 
 #[test]
+fn a_priority_of_another_scheme_counts_as_what_is_as_urgent() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("named", &[("x-scheme", t("named"))]);
+    ann.declare("ten", &[("x-scheme", t("ten-level"))]);
+    for (scheme, said, named, ten) in [
+        ("route", n(0), Some(100), Some(9)),
+        ("route", n(5), Some(0), Some(4)),
+        ("max-9", n(9), Some(100), Some(9)),
+        ("named", t("high"), Some(50), Some(6)),
+        ("signed", n(-12), None, Some(3)),
+    ] {
+        for (queue, expected) in [("named", named), ("ten", ten)] {
+            let headers =
+                [("x-processing-priority", said), ("x-overtake-priority-scheme", t(scheme)), ("more", n(1))];
+            ann.send_with("", queue, &headers, "a");
+            ann.get(queue);
+            assert_eq!(told(&ann, "a").0, expected, "{scheme} {said:?} in {queue}");
+            let headers = ann.letter("a").properties.view().headers().expect("some");
+            assert!(
+                headers.get("x-overtake-priority-scheme").is_none(),
+                "it is of the queue's scheme from now on"
+            );
+            ann.ack("a");
+        }
+    }
+    for (scheme, said, expected) in [
+        (
+            t("loudness"),
+            n(1),
+            "the header 'x-overtake-priority-scheme': unknown scheme `loudness`: use ten-level, signed, named, route or max-1 to max-255",
+        ),
+        (t("route"), n(10), "the header 'x-overtake-priority-scheme' says route, which has no priority '10'"),
+        (n(1), n(1), "the header 'x-overtake-priority-scheme' is no text"),
+    ] {
+        let mut bob = broker.connect();
+        let headers = [("x-processing-priority", said), ("x-overtake-priority-scheme", scheme)];
+        let refused = bob.refused(|bob| bob.send_with("", "ten", &headers, "a"));
+        assert_eq!(refused, format!("406 PRECONDITION_FAILED - {expected}"));
+    }
+}
+
+#[test]
 fn it_says_what_it_was_given_since() {
     let mut broker = Broker::new();
     let mut ann = broker.connect();

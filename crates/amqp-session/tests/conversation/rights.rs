@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use overtake_amqp_session::Rights;
 use overtake_engine::rights::Need;
+use overtake_engine::{Engine, RouteSet};
 use overtake_properties::{Fields, Value};
+use overtake_routes::Manifest;
 
-use crate::broker::{Broker, MODERN};
+use crate::broker::{Broker, MODERN, wait};
 use crate::client::Client;
-use crate::words::short;
+use crate::words::{short, t};
 
 /// The user ann, and what she may do: `configure queue q`, one a line.
 #[derive(Debug, Default)]
@@ -92,6 +94,36 @@ fn an_impersonator_names_another_user() {
     rights.impersonates.store(false, Ordering::Relaxed);
     let again = ann.refused(|ann| ann.send("", "q", fields, "c"));
     assert_eq!(again, told, "the tag counts for each message");
+}
+
+/// Routes send what they know the publisher of into `cam`, `door` and `who`.
+fn routed_by_sender(broker: &Broker) {
+    let manifest = r#"{"routes": {
+        "cam": "FROM /* WHERE $connectionModuleId = 'cam' INTO Endpoint('cam')",
+        "ann": "FROM /* WHERE $connectionDeviceId = 'ann' INTO Endpoint('ann')",
+        "eve": "FROM /* WHERE $connectionDeviceId = 'eve' INTO Endpoint('eve')"}}"#;
+    let manifest = Manifest::from_json(manifest).expect("it holds");
+    wait(broker.engine().set_routes(Arc::new(RouteSet::new(manifest)))).expect("they are set");
+}
+
+#[test]
+fn who_published_is_the_user_and_no_path_or_header_says_otherwise() {
+    let (broker, mut guest, mut ann, rights) = world();
+    routed_by_sender(&broker);
+    rights.may("write exchange overtake.routes");
+    let headers = [("connectionDeviceId", t("eve")), ("connectionModuleId", t("cam"))];
+    ann.send_with("overtake.routes", "/messages/modules/cam", &headers, "a");
+    assert_eq!(
+        (guest.take_all("ann"), guest.take_all("cam"), guest.take_all("eve")),
+        ("a".into(), "".into(), "".into())
+    );
+    rights.impersonates.store(true, Ordering::Relaxed);
+    let fields = Fields { user_id: Some(short("eve")), ..Fields::default() };
+    ann.send("overtake.routes", "/messages/modules/cam", fields, "b");
+    assert_eq!(
+        (guest.take_all("ann"), guest.take_all("cam"), guest.take_all("eve")),
+        ("".into(), "b".into(), "b".into())
+    );
 }
 
 #[test]

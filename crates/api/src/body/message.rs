@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
-use overtake_engine::{Content, NewMessage, Target};
+use overtake_engine::{Content, NewMessage, Sender, Target};
 use overtake_lane::{HeaderValue, Headers, NAME_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -85,6 +85,7 @@ macro_rules! message {
                 let content = said.or_listed(self.properties_base64, body)?;
                 let message = NewMessage {
                     to,
+                    sender: Sender::default(),
                     priority: self.priority.0,
                     id: self.id,
                     key: self.key,

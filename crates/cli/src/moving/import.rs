@@ -1,6 +1,6 @@
 //! The priority that messages without one get in the queue that they are moved to.
 
-use overtake_lane::{Given, Scheme};
+use overtake_lane::{Given, Priority, Scheme};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Import {
     pub(super) fn between(here: &Value, there: &Value, asked: Option<&Value>) -> Result<Self, Failure> {
         let scheme = Scheme::deserialize(&there["scheme"]).unwrap_or_default();
         let asked = match asked {
-            Some(word) if *word == MOST_URGENT => Some(json!(scheme.of_route(Some(0)))),
+            Some(word) if *word == MOST_URGENT => Some(json!(scheme.words_for(Scheme::Route, Priority(10)))),
             Some(priority) => {
                 if !is_known(scheme, priority) {
                     let shown = priority.as_str().map_or_else(|| priority.to_string(), ToOwned::to_owned);

@@ -131,6 +131,36 @@ fn what_was_in_doubt_and_consumed_meanwhile_does_not_come_twice() {
     assert_eq!(two.wrong(120), Vec::<String>::new());
 }
 
+/// A priority is as urgent there as it was here, though the schemes of the two queues count in opposite directions.
+#[test]
+fn what_is_urgent_here_is_as_urgent_there() {
+    let mut two = Two::of(&json!({"scheme": "route"}));
+    ask(&two.cloud.url, "PUT", "/v1/queues/ten", &json!({"scheme": "ten-level"})).expect(201);
+    ask(&two.cloud.url, "PUT", "/v1/exchanges/in", &json!({"kind": "fanout"})).expect(200);
+    for queue in ["in", "ten"] {
+        ask(&two.cloud.url, "POST", "/v1/exchanges/in/bindings", &json!({"queue": queue})).expect(201);
+    }
+    let amqp = json!({"url": format!("amqp://{}", two.link.address), "exchange": "in"});
+    let endpoint = json!({"queue": "out", "to": {"amqp": amqp}});
+    ask(&two.edge.url, "PUT", "/v1/endpoints/cloud", &endpoint).expect(200);
+    let message = |body: &str, priority: Value| json!({"body": body, "priority": priority});
+    let messages = [
+        message("p9", 9.into()),
+        message("none", Value::Null),
+        message("p0", 0.into()),
+        message("p5", 5.into()),
+    ];
+    ask(&two.edge.url, "POST", "/v1/queues/out/messages", &json!({"messages": messages})).expect(201);
+    two.consume(4);
+    assert_eq!(two.got, ["p0", "p5", "p9", "none"]);
+    let there =
+        ask(&two.cloud.url, "GET", "/v1/queues/ten/messages?order=dispatch", &Value::Null).expect(200);
+    let said =
+        |message: &Value| format!("{} {}", message["body"].as_str().expect("text"), message["priority"]);
+    let all: Vec<String> = there["messages"].as_array().expect("messages").iter().map(said).collect();
+    assert_eq!(all, ["p0 9", "p5 4", "p9 0", "none 0"]);
+}
+
 /// The numbers of what was published after the copy was made are given once more, to other messages.
 #[test]
 fn a_store_that_is_put_back_from_a_copy_loses_nothing() {

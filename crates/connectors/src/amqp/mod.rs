@@ -16,6 +16,8 @@ use crate::sink::LinkError;
 
 /// How urgent a message is, where the property `priority` has no room for it (`docs/amqp.md`).
 pub(crate) const PRIORITY: &str = "x-processing-priority";
+/// The scheme of a message's priority, where it need not be the queue's (`docs/amqp.md`).
+pub(crate) const PRIORITY_SCHEME: &str = "x-overtake-priority-scheme";
 
 /// Another broker, as endpoints and sources name it.
 #[derive(Clone, Debug)]

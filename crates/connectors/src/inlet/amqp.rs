@@ -12,7 +12,7 @@ use overtake_properties::{Fields, Properties, PropertiesRef, Short};
 use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
+use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_SCHEME, Wire, short, unsent};
 use crate::connector::Place;
 use crate::sink::{LinkError, Work};
 use crate::texts;
@@ -113,9 +113,13 @@ impl AmqpInlet {
             key: None,
             path: if routing_key.is_empty() { text(&exchange) } else { text(&routing_key) },
             priority: priority(view),
+            scheme: view
+                .headers()
+                .and_then(|headers| headers.get(PRIORITY_SCHEME)?.text().map(str::to_owned)),
             ttl_ms,
             properties: without_what_is_told(view),
             body,
+            ..Incoming::default()
         }
     }
 }
@@ -130,8 +134,9 @@ fn priority(view: PropertiesRef<'_>) -> Given {
 }
 
 fn without_what_is_told(view: PropertiesRef<'_>) -> Properties {
-    let headers = view.headers().filter(|headers| headers.get(PRIORITY).is_some());
-    match headers.map(|headers| headers.without(PRIORITY)) {
+    let told = [PRIORITY, PRIORITY_SCHEME];
+    let headers = view.headers().filter(|headers| told.iter().any(|name| headers.get(name).is_some()));
+    match headers.map(|headers| headers.without(PRIORITY).view().without(PRIORITY_SCHEME)) {
         None => view.with_expiration(None),
         Some(headers) => {
             let headers = Some(headers.view());

@@ -51,7 +51,7 @@ pub(crate) enum Fate {
 }
 
 /// A message that came in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Incoming {
     /// The same whenever it comes again: its own id, else where it stood. Empty: nothing tells it from others.
     pub(crate) id: String,
@@ -59,11 +59,42 @@ pub(crate) struct Incoming {
     pub(crate) key: Option<String>,
     /// Where it came from, in the words of the protocol: a topic, a stream, an exchange and a routing key.
     pub(crate) path: String,
+    /// What the parts of that are called, where the source is told.
+    pub(crate) parts: Result<Parts, String>,
     /// How urgent it says it is, in the words of whoever sent it: more than the property `priority` has room for.
     pub(crate) priority: Given,
+    /// The scheme of that, where it says so.
+    pub(crate) scheme: Option<String>,
     /// What it says about itself, headers among it. An expiration is in `ttl_ms`.
     pub(crate) properties: Properties,
     /// Its time to live from now, ms.
     pub(crate) ttl_ms: Option<u64>,
     pub(crate) body: Bytes,
+}
+
+impl Default for Incoming {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            key: None,
+            path: String::new(),
+            parts: Ok(Parts::default()),
+            priority: Given::Missing,
+            scheme: None,
+            properties: Properties::default(),
+            ttl_ms: None,
+            body: Bytes::new(),
+        }
+    }
+}
+
+/// What the parts of a topic say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Which device published.
+    pub(crate) device: Option<String>,
+    /// Which module of it.
+    pub(crate) module: Option<String>,
+    /// What it is about.
+    pub(crate) path: Option<String>,
 }

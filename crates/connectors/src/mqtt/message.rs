@@ -6,7 +6,7 @@
 //! | content type | content type |
 //! | correlation id | correlation data |
 //! | reply-to | response topic |
-//! | id, priority, attempt, key | user properties `id`, `priority`, `attempt`, `key` |
+//! | id, priority and its scheme, attempt, key | user properties `id`, `priority`, `priority-scheme`, `attempt`, `key` |
 //! | headers, but those of these names | user properties |
 //!
 //! What MQTT has no room for (65,535 bytes, no control characters: 1.5.4) is left out, since a server closes the connection over it, every time
@@ -20,10 +20,10 @@ use rumqttc::v5::mqttbytes::v5::{Publish, PublishProperties};
 
 use crate::inlet::Incoming;
 use crate::outgoing::Outgoing;
-use crate::texts;
+use crate::texts::{self, PRIORITY_SCHEME};
 
 /// User properties that are ours.
-const OURS: [&str; 4] = ["id", "priority", "attempt", "key"];
+const OURS: [&str; 5] = ["id", "priority", PRIORITY_SCHEME, "attempt", "key"];
 /// Longest text, bytes.
 const TEXT_LEN_MAX: usize = u16::MAX as usize;
 
@@ -61,7 +61,10 @@ fn user_properties(message: &Outgoing) -> Vec<(String, String)> {
         ("id".to_owned(), message.id().into_owned()),
         ("attempt".to_owned(), message.attempt().to_string()),
     ];
-    all.extend(texts::priority(message).map(|priority| ("priority".to_owned(), priority)));
+    if let Some((priority, scheme)) = message.priority_text() {
+        all.push(("priority".to_owned(), priority));
+        all.extend(scheme.map(|scheme| (PRIORITY_SCHEME.to_owned(), scheme.to_string())));
+    }
     all.extend(message.key().map(|key| ("key".to_owned(), key.to_owned())));
     all.extend(texts::headers(message).filter(|(name, _)| !OURS.contains(&name.as_str())));
     all.retain(|(name, value)| fits(name) && fits(value));
@@ -100,9 +103,11 @@ pub(crate) fn incoming(publish: Publish, id: impl FnOnce() -> String) -> Incomin
         key: ours("key"),
         path: String::from_utf8_lossy(&topic).into_owned(),
         priority: given,
+        scheme: ours(PRIORITY_SCHEME),
         properties: fields.encode(),
         ttl_ms: said.message_expiry_interval.map(|seconds| u64::from(seconds).max(1) * 1_000),
         body: payload,
+        ..Incoming::default()
     }
 }
 

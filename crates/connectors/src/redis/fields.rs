@@ -3,7 +3,7 @@
 //! | field | says |
 //! |---|---|
 //! | `id` | who the message is, the same at every attempt |
-//! | `priority` | how urgent it is, as it was given: a number or a name |
+//! | `priority`, `priority-scheme` | how urgent it is, a number or a name, and the scheme that is of |
 //! | `queue`, `attempt` | whence, and how often it was on its way |
 //! | `published`, `expires` | when, RFC 3339 |
 //! | `key` | its key |
@@ -26,7 +26,7 @@ use overtake_properties::{Fields, Short};
 
 use crate::inlet::Incoming;
 use crate::outgoing::Outgoing;
-use crate::texts::{self, rfc3339};
+use crate::texts::{self, PRIORITY_SCHEME, rfc3339};
 
 /// Before the name of a header.
 const HEADER: &str = "header:";
@@ -45,7 +45,10 @@ pub(crate) fn of(message: &Outgoing) -> Vec<(Cow<'static, str>, Cow<'_, [u8]>)> 
         text("attempt", message.attempt().to_string()),
         text("published", rfc3339(message.published())),
     ];
-    all.extend(texts::priority(message).map(|priority| text("priority", priority)));
+    if let Some((priority, scheme)) = message.priority_text() {
+        all.push(text("priority", priority));
+        all.extend(scheme.map(|scheme| text(PRIORITY_SCHEME, scheme.to_string())));
+    }
     all.extend(message.expires().some().map(|at| text("expires", rfc3339(at))));
     all.extend(message.key().map(|key| text("key", key.to_owned())));
     let properties = [
@@ -86,6 +89,7 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
     let mut said: BTreeMap<String, String> = fields.into_iter().map(as_text).collect();
     let mut take = |name: &str| said.remove(name).filter(|text| !text.is_empty());
     let (id, key, priority) = (take("id"), take("key"), take("priority"));
+    let scheme = take(PRIORITY_SCHEME);
     let (published, expires) = (take("published").and_then(ms_of), take("expires").and_then(ms_of));
     let short_texts =
         ["content-type", "content-encoding", "correlation-id", "reply-to", "type"].map(&mut take);
@@ -115,10 +119,12 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
         key,
         path: stream.to_owned(),
         priority: given,
+        scheme,
         properties: properties.encode(),
         // One that is over is taken in and expires: it is not known here what is to become of such.
         ttl_ms: expires.map(|at| at.saturating_sub(now.0).max(1)),
         body: body.into(),
+        ..Incoming::default()
     }
 }
 

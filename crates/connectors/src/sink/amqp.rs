@@ -16,16 +16,17 @@ use std::sync::Arc;
 use overtake_amqp::client::Event;
 use overtake_amqp::method::{basic, confirm, exchange, queue};
 use overtake_forward::Answer;
-use overtake_lane::{Given, Time};
+use overtake_lane::Time;
 use overtake_peer::{Secret, Tls};
-use overtake_properties::{Fields, Properties, Short, ShortText, Value};
+use overtake_properties::{Fields, Properties, Short, ShortText, Table, TableRef, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, Wire, short, unsent};
+use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_SCHEME, Wire, short, unsent};
 use crate::connector::Place;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
+use crate::priority::{Said, in_numbers};
 
 /// So many messages are on their way at most: what is written already cannot be stopped for something more urgent.
 const WINDOW: usize = 16;
@@ -122,7 +123,7 @@ struct AmqpLink {
 impl AmqpLink {
     fn publish(&mut self, outbox: &Outbox<'_>, at: usize) -> Result<(), LinkError> {
         let message = outbox.get(at);
-        let mut properties = properties(message, outbox.now(), self.receiver.transient);
+        let mut properties = properties(message, outbox.now(), self.receiver.transient, self.wire.is_of_ours);
         if self.wire.is_of_ours {
             properties = for_ours(message, &properties);
         }
@@ -215,10 +216,6 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     if let Some(key) = message.key() {
         headers = headers.view().with(Short::literal("x-overtake-key"), Value::String(key.as_bytes()));
     }
-    let given = message.priority().to_string();
-    if byte(message.priority()).is_none() && *message.priority() != Given::Missing {
-        headers = headers.view().with(Short::literal(PRIORITY), Value::String(given.as_bytes()));
-    }
     if let Some(origin) = message.origin() {
         let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
         let name = Value::String(origin.producer().as_bytes());
@@ -229,23 +226,18 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     view.with_headers(Some(headers.view()))
 }
 
-/// A priority that the property has room for.
-fn byte(priority: &Given) -> Option<u8> {
-    match priority {
-        Given::Number(number) => u8::try_from(*number).ok(),
-        _ => None,
-    }
-}
-
-/// What a message says of itself there.
-fn properties(message: &Outgoing, now: Time, transient: bool) -> Properties {
+/// What a message says of itself there. To one of ours in the words of its own queue, since each queue there takes what is as urgent.
+fn properties(message: &Outgoing, now: Time, transient: bool, is_of_ours: bool) -> Properties {
     let id = message.id();
     let left = message.expires().some().map(|at| at.since(now).to_string());
     let said = Fields::of(message.properties().view());
+    let priority = message.priority_said(|scheme| if is_of_ours { scheme } else { in_numbers(scheme) });
+    let headers = headers(said.headers, &priority);
     Fields {
+        headers: headers.as_ref().map(Table::view),
         message_id: Some(Short::from(ShortText::cut(&id))),
         expiration: left.as_deref().map(|left| Short::from(ShortText::cut(left))),
-        priority: byte(message.priority()).or(said.priority),
+        priority: priority.byte(),
         delivery_mode: Some(if transient { 1 } else { 2 }),
         timestamp: said.timestamp.or(Some(message.published().0 / 1_000)),
         // It is checked against whoever is connected, which is this endpoint.
@@ -253,4 +245,18 @@ fn properties(message: &Outgoing, now: Time, transient: bool) -> Properties {
         ..said
     }
     .encode()
+}
+
+/// The headers of a message, with its priority where the property has no room for it, and the scheme that the priority is of. Those of an earlier hop go.
+fn headers(own: Option<TableRef<'_>>, priority: &Said) -> Option<Table> {
+    let without = own.unwrap_or(TableRef::EMPTY).without(PRIORITY);
+    let mut headers = without.view().without(PRIORITY_SCHEME);
+    if let Some(text) = priority.text().filter(|_| priority.byte().is_none()) {
+        headers = headers.view().with(Short::literal(PRIORITY), Value::String(text.as_bytes()));
+    }
+    if let Some(scheme) = priority.scheme {
+        let scheme = scheme.to_string();
+        headers = headers.view().with(Short::literal(PRIORITY_SCHEME), Value::String(scheme.as_bytes()));
+    }
+    (own.is_some() || headers != Table::default()).then_some(headers)
 }

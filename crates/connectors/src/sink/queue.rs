@@ -82,7 +82,7 @@ impl QueueLink {
         };
         NewMessage {
             to,
-            priority: message.priority().clone(),
+            priority: message.priority(),
             id: Some(message.id().into_owned()),
             key: message.key().map(ToOwned::to_owned),
             ttl_ms: message.expires().some().map(|at| at.since(now).max(1)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use overtake_connectors::{Source, Sources};
-use overtake_engine::{Engine, SystemClock};
+use overtake_engine::{Content, Engine, NewMessage, SystemClock, Target};
 use overtake_lane::{HeaderValue, Headers};
 use serde_json::{Value, json};
 
@@ -44,6 +44,7 @@ async fn messages_go_to_a_rabbitmq_and_come_back() {
     what_no_queue_gets_is_tried_again(&rabbit).await;
     what_waits_there_comes_in_by_its_priority(&rabbit).await;
     what_can_never_be_taken_is_set_aside(&rabbit).await;
+    a_message_over_which_it_closes_the_channel_dies_alone(&rabbit).await;
     a_server_that_is_killed_loses_nothing(rabbit).await;
 }
 
@@ -121,6 +122,30 @@ async fn what_waits_there_comes_in_by_its_priority(rabbit: &Rabbit) {
     assert_eq!(all.await, "high ready · mid ready · low ready");
     sources.stop(crate::world::PATIENCE).await;
     assert_eq!(rabbit.count("requests").await, 0, "what is durable here is acknowledged there");
+}
+
+/// RabbitMQ closes the channel over a header `CC` that is no list, and confirms nothing of what came before on it.
+async fn a_message_over_which_it_closes_the_channel_dies_alone(rabbit: &Rabbit) {
+    let world = World::new().await;
+    rabbit.declare("whole").await;
+    let settings = overtake_lane::Settings { delivery_limit: 2, ..overtake_lane::Settings::default() };
+    world.engine.declare_queue("out", settings).await.expect("declared");
+    let bad: Headers = [("CC".to_owned(), HeaderValue::Text("no list".to_owned()))].into();
+    let message = |(body, headers): (&str, &Headers)| NewMessage {
+        to: Target::Queue("out".into()),
+        content: Content::new(None, headers, body.to_owned().into()),
+        ..NewMessage::default()
+    };
+    let none = Headers::new();
+    let all = [("a", &none), ("b", &none), ("bad", &bad), ("c", &none), ("d", &none)];
+    world.send(all.map(message).into()).await;
+    world.put("rabbit", to(rabbit, &json!({"routing_key": "whole"}))).await;
+    let errors = world.errors_of_the_dead("bad").await;
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors.iter().all(|error| error.contains("406 PRECONDITION_FAILED")), "{errors:?}");
+    world.until_sees("out", "bad dead").await;
+    let came = rabbit.count("whole").await;
+    assert!((4..=8).contains(&came), "each of the four once, or twice: {came}");
 }
 
 async fn what_can_never_be_taken_is_set_aside(rabbit: &Rabbit) {

@@ -11,6 +11,8 @@ mod moves;
 mod outward;
 mod rabbit;
 mod receiver;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
+mod senders;
 #[cfg(any(feature = "mqtt", feature = "redis"))]
 mod servers;
 #[cfg(all(feature = "mqtt", feature = "redis"))]
@@ -21,5 +23,7 @@ mod to_mqtt;
 mod to_redis;
 #[cfg(all(feature = "mqtt", feature = "redis"))]
 mod under_tls;
+#[cfg(all(feature = "mqtt", feature = "redis"))]
+mod urgency;
 mod webhook;
 mod world;

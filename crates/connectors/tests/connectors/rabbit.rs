@@ -140,7 +140,12 @@ impl Rabbit {
     }
 
     pub(crate) async fn declare(&self, queue: &str) {
-        self.ask("PUT", &format!("/api/queues/%2F/{queue}"), json!({"durable": true})).await;
+        self.declare_with(queue, json!({})).await;
+    }
+
+    pub(crate) async fn declare_with(&self, queue: &str, arguments: Value) {
+        let declare = json!({"durable": true, "arguments": arguments});
+        self.ask("PUT", &format!("/api/queues/%2F/{queue}"), declare).await;
     }
 
     pub(crate) async fn bind(&self, exchange: &str, key: &str, queue: &str) {

@@ -117,7 +117,9 @@ async fn a_publish_says_all_that_the_message_does() {
     assert_eq!(said.content_type.as_deref(), Some("image/x"));
     assert!((50..=60).contains(&said.message_expiry_interval.expect("it expires")));
     let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let all = [("id", "m"), ("attempt", "1"), ("priority", "7"), ("key", "k"), ("tenant", "a b")].map(pair);
+    let scheme = ("priority-scheme", "ten-level");
+    let all =
+        [("id", "m"), ("attempt", "1"), ("priority", "7"), scheme, ("key", "k"), ("tenant", "a b")].map(pair);
     assert_eq!(said.user_properties, all, "and no text that MQTT has no room for");
     world.until_empty().await;
 }

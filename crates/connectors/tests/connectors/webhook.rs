@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use overtake_engine::{Content, NewMessage, Target};
+use overtake_engine::{Content, Engine, NewMessage, Target};
 use overtake_forward::State;
 use overtake_lane::{HeaderValue, Headers};
 use serde_json::{Value, json};
@@ -33,6 +33,46 @@ async fn the_most_urgent_is_posted_first_and_each_priority_in_order() {
     let view = world.view("hook").await.work;
     assert_eq!(view.lanes["5"].sent, 2);
     assert!(view.lanes["5"].sent_bytes > 2 && view.last_error.is_none());
+}
+
+/// What becomes of three messages of one priority, of which the receiver does this with the second: which come how often, and what is said of the dead one.
+async fn poisoned(does: fn() -> Says, more: Value) -> (String, Vec<String>) {
+    let world = World::new().await;
+    let settings = overtake_lane::Settings { delivery_limit: 3, ..overtake_lane::Settings::default() };
+    world.engine.declare_queue("out", settings).await.expect("declared");
+    let mut server =
+        Receiver::new(move |got| if got.text() == "poison" { does() } else { Says::Status(204, "") }).await;
+    world.publish("a:5 poison:5 b:5 c:5").await;
+    let mut json = hook(&server.url());
+    json["send"].as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    world.put("hook", json).await;
+    let errors = world.errors_of_the_dead("poison").await;
+    (server.bodies(8).await, errors)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_at_which_it_hangs_up_dies_alone_after_its_attempts_with_the_reason() {
+    let (came, errors) = poisoned(|| Says::Resets, json!({})).await;
+    assert!(came.starts_with("a poison poison poison b"), "{came}");
+    assert_eq!(came.matches("poison").count(), 5, "three, then one for each further attempt: {came}");
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    assert!(errors.iter().all(|error| error.starts_with("127.0.0.1:")), "{errors:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_it_never_answers_dies_alone_after_its_attempts_with_the_reason() {
+    let (came, errors) = poisoned(|| Says::Nothing, json!({"batch_ms": 200})).await;
+    assert!(came.starts_with("a poison poison poison b"), "{came}");
+    assert_eq!(came.matches("poison").count(), 5, "{came}");
+    assert_eq!(errors, ["no answer within 200 ms"; 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_it_refuses_dies_with_its_words() {
+    let (world, server) = (World::new().await, Receiver::new(|_| Says::Status(422, "")).await);
+    world.publish("a:5").await;
+    world.put("hook", hook(&server.url())).await;
+    assert_eq!(world.errors_of_the_dead("a").await, ["it answers 422 Unprocessable Entity: no"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use overtake_connectors::{ConnectorView, Endpoint, Endpoints, NotConfigured};
 use overtake_engine::{
     Browse, Content, Engine, LeaseRequest, LocalEngine, NewMessage, Options, SystemClock, Target,
 };
-use overtake_lane::{BrowseOrder, DeadLetterTo, Headers, Settings, Time};
+use overtake_lane::{BrowseOrder, DeadLetterTo, Headers, Settings, Status, Time};
 use overtake_store::MemoryDisk;
 use serde_json::Value;
 
@@ -148,6 +148,25 @@ impl World {
             let endpoints = self.endpoints.list(&desk).await;
             panic!("{queue} has {:?}, not {expected:?}: {endpoints:?}", self.sees(queue).await);
         }
+    }
+
+    /// What went wrong with the attempts at a message of the queue `out`, once it is dead.
+    pub(crate) async fn errors_of_the_dead(&self, body: &str) -> Vec<String> {
+        let dead = async {
+            loop {
+                let browse = Browse { limit: 1_000, ..Browse::default() };
+                let page = self.engine.browse("out", browse).await.expect("a page");
+                let is_it = |one: &&overtake_engine::BrowsedMessage| {
+                    one.message.status == Status::Dead && *one.content.body == *body.as_bytes()
+                };
+                if let Some(one) = page.messages.iter().find(is_it) {
+                    return one.message.attempts.clone();
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let attempts = soon("its death", dead).await.expect("they are kept");
+        attempts.iter().map(|one| one.report.error.as_deref().unwrap_or("-").to_owned()).collect()
     }
 
     /// Leases so many messages of a queue, when they are there.

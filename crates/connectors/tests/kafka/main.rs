@@ -5,8 +5,9 @@ mod world;
 
 use std::time::Duration;
 
-use overtake_engine::{Browse, Content, Engine, NewMessage};
-use overtake_lane::{Given, HeaderValue, Status};
+use overtake_connectors::Sources;
+use overtake_engine::{Browse, Content, Engine, LeaseRequest, NewMessage};
+use overtake_lane::{Given, HeaderValue, Scheme, Settings, Status};
 use rdkafka::message::Message;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use serde_json::json;
@@ -20,6 +21,49 @@ async fn the_urgent_goes_first() {
     }
     world.send("t", json!({})).await;
     assert_eq!(world.reader("t").bodies(3).await, ["urgent", "bulk", "more"]);
+}
+
+#[tokio::test]
+async fn what_goes_through_a_topic_comes_back_as_urgent() {
+    let mut world = World::new().await;
+    world
+        .engine
+        .declare_queue("q", Settings { scheme: Scheme::Route, ..Settings::default() })
+        .await
+        .expect("declared");
+    world.engine.declare_queue("back", Settings::default()).await.expect("declared");
+    let said = [
+        ("p9", Given::Number(9)),
+        ("none", Given::Missing),
+        ("p5", Given::Number(5)),
+        ("p0", Given::Number(0)),
+    ];
+    for (body, priority) in said {
+        world.publish_as(NewMessage { priority, ..text(body) }).await;
+    }
+    world.send("t", json!({})).await;
+    let reader = world.reader("t");
+    for expected in ["p0 9 max-9", "p5 4 max-9", "p9 0 max-9", "none 0 max-9"] {
+        let record = reader.next().await;
+        let said = ["priority", "priority-scheme"]
+            .map(|name| header(&record, name).expect("it is there").to_owned());
+        let body = String::from_utf8_lossy(record.payload().expect("a body")).into_owned();
+        assert_eq!(format!("{body} {} {}", said[0], said[1]), expected);
+    }
+    let brokers = world.kafka.bootstrap_servers();
+    let source = json!({"from": {"kafka": {"brokers": [brokers], "topics": ["t"]}}, "to": {"queue": "back"}});
+    let source = serde_json::from_value(source).expect("a source");
+    let (engine, gate) = (world.engine.clone(), world.gate.clone());
+    let sources = Sources::open(engine, gate, world.clock.clone(), vec![("s".to_owned(), source)]);
+    let _sources = sources.await.expect("it opens");
+    let mut came = Vec::new();
+    while came.len() < 4 {
+        let lease = LeaseRequest { wait_ms: 30_000, ..LeaseRequest::new("back".into(), 1) };
+        let leased = world.engine.lease(lease).await.expect("leased");
+        came.extend(leased.iter().map(|one| one.message.priority.to_string()));
+    }
+    came.sort();
+    assert_eq!(came, ["0", "0", "4", "9"]);
 }
 
 #[tokio::test]

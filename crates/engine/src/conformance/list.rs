@@ -42,6 +42,7 @@ macro_rules! conformance_tests {
                 the_named_scheme_orders_its_five_names,
                 the_route_scheme_puts_zero_first_and_nothing_last,
                 the_max_scheme_takes_more_than_its_most_as_its_most,
+                a_priority_of_another_scheme_is_as_urgent_here,
                 only_what_is_leased_already_can_come_before_a_more_urgent_message,
             ;
             lanes:

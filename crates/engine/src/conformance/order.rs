@@ -1,8 +1,9 @@
 //! Which message goes next.
 
-use overtake_lane::Scheme;
+use overtake_lane::{BrowseOrder, ExchangeKind, Given, Priority, Scheme};
 
 use super::{Fixture, Story, settings};
+use crate::api::Browse;
 
 /// The reason for all of this.
 pub async fn urgent_work_overtakes_bulk_work<F: Fixture>(fixture: F) {
@@ -72,6 +73,43 @@ pub async fn the_route_scheme_puts_zero_first_and_nothing_last<F: Fixture>(fixtu
     let story = Story::of(fixture, settings(|s| s.scheme = Scheme::Route)).await;
     story.publish("none nine:9 zero:0 five:5").await;
     assert_eq!(story.drain().await, "zero five nine none");
+}
+
+/// Each queue takes what is as urgent in its own scheme, whatever number or name stood for it elsewhere.
+pub async fn a_priority_of_another_scheme_is_as_urgent_here<F: Fixture>(fixture: F) {
+    let story = Story::new(fixture).await;
+    let schemes = [
+        ("ten", Scheme::TenLevel),
+        ("signed", Scheme::Signed),
+        ("named", Scheme::Named),
+        ("route", Scheme::Route),
+        ("max", Scheme::Max(5)),
+    ];
+    for (queue, scheme) in schemes {
+        story.declare(queue, settings(|s| s.scheme = scheme)).await;
+    }
+    let names = schemes.map(|(queue, _)| queue);
+    story.exchange("x", ExchangeKind::Fanout, &names).await;
+    let mut messages = story.messages("last,to=x/ first,to=x/ middle,to=x/");
+    let levels = [
+        Given::Of(Scheme::Route, Priority(0)),
+        Given::Of(Scheme::Named, Priority(4)),
+        Given::Of(Scheme::Signed, Priority(0)),
+    ];
+    for (message, priority) in messages.iter_mut().zip(levels) {
+        message.priority = priority;
+    }
+    story.engine().publish(messages).await.expect("published");
+    for queue in names {
+        assert_eq!(story.left_in(queue).await, "first middle last", "{queue}");
+    }
+    let expected =
+        [("ten", "9"), ("signed", "CRITICAL"), ("named", "critical"), ("route", "0"), ("max", "5")];
+    for (queue, shown) in expected {
+        let browse = Browse { order: BrowseOrder::Dispatch, limit: 1, ..Browse::default() };
+        let page = story.engine().browse(queue, browse).await.expect("a page");
+        assert_eq!(page.messages[0].message.priority.to_string(), shown, "{queue}");
+    }
 }
 
 /// As `x-max-priority`.

@@ -29,7 +29,8 @@ impl<T> Core<T> {
     ) -> Result<Answer, Refused> {
         self.check_size(&messages, settlements.len())?;
         let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
-        let mut publishes: Vec<Publish> = messages.into_iter().map(|message| self.place(message)).collect();
+        let mut publishes: Vec<Publish> =
+            messages.into_iter().map(|message| self.place(now, message)).collect();
         let places: Vec<Place> = publishes.iter().map(|publish| publish.place).collect();
         let is_one = settlements.is_empty() && publishes.len() == 1;
         let command = match publishes.pop() {
@@ -66,7 +67,7 @@ impl<T> Core<T> {
     /// One message of which nothing is told but whether it is taken.
     pub(super) fn publish_one(&mut self, now: Time, message: NewMessage) -> Result<Answer, Refused> {
         self.check_size(std::slice::from_ref(&message), 0)?;
-        let publish = self.place(message);
+        let publish = self.place(now, message);
         let place = publish.place;
         let command = Command::PublishUntold(publish);
         let result = self.broker.apply_by(now, self.asking, command, &mut self.step);
@@ -118,8 +119,8 @@ impl<T> Core<T> {
     }
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
-    fn place(&mut self, message: NewMessage) -> Publish {
-        let NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
+    fn place(&mut self, now: Time, message: NewMessage) -> Publish {
+        let NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
         content.ttl_ms = ttl_ms;
         if content.route.keys.is_empty() {
             content.route = to.route();
@@ -130,7 +131,7 @@ impl<T> Core<T> {
             Target::Queue(name) => Address::Queue(name),
             Target::Exchange { name, routing_key, more_keys, mandatory } if *name == *ROUTES_EXCHANGE => {
                 let paths = [&routing_key].into_iter().chain(&more_keys).map(|path| &**path);
-                let copies = self.routes.copies(self.asking.vhost, paths, &content);
+                let copies = self.routes.copies(self.asking.vhost, paths, (&content, &sender, now));
                 Address::Copies { copies, mandatory }
             }
             Target::Exchange { name, routing_key, more_keys, mandatory } => {

@@ -116,7 +116,7 @@ fn check_order(world: &World, from: usize, fan_out: u16) {
             one.level == this.level
                 && number(&one.name) < number(name)
                 && one.stand == Stand::Ready
-                && one.count == 0
+                && one.leases == 0
                 && one.expires > world.now
         });
         assert!(older.is_none(), "{name} was sent before {older:?}");

@@ -97,7 +97,7 @@ fn a_breaker_that_is_half_open_lets_one_message_through() {
 fn who_is_busy_is_left_alone_as_long_as_it_said_and_the_order_stays() {
     let mut world = world();
     world.makes =
-        Box::new(|one| if one.count == 1 && one.name == "a" { Makes::Busy(5_000) } else { Makes::Accepts });
+        Box::new(|one| if one.leases == 1 && one.name == "a" { Makes::Busy(5_000) } else { Makes::Accepts });
     world.publish("a:5");
     world.pass(20);
     world.publish("b:5 c:1");
@@ -125,14 +125,59 @@ fn a_line_that_breaks_loses_nothing_and_begins_again_with_the_most_urgent() {
 }
 
 #[test]
-fn a_message_at_which_the_receiver_hangs_up_holds_up_its_lane_for_a_while_and_no_other() {
+fn a_message_at_which_the_receiver_hangs_up_waits_aside_after_three_times_and_its_neighbours_go() {
     let mut world = world();
     world.makes = Box::new(|one| if one.name == "a" { Makes::HangsUp } else { Makes::Accepts });
-    world.publish("a:5 b:5 c:1");
-    world.pass(3_000);
-    assert_eq!(world.told(), "a a a c a b", "others get through, so it is the message");
-    world.pass(20_000);
-    assert!(world.told().starts_with("a a a a a"), "with nothing else to send it is tried for longer");
+    world.publish("a:5 b:5 d:5 c:1");
+    world.pass(900);
+    assert_eq!(world.told(), "a a a b d c", "the next of its lane gets through, so it is the message");
+    let count =
+        |world: &World| world.messages.values().find(|one| one.name == "a").expect("it is there").count;
+    assert_eq!(count(&world), 1, "the first three are one attempt");
+    world.pass(30_000);
+    let again = world.told();
+    assert!(again.split(' ').all(|name| name == "a"), "{again}");
+    assert_eq!(count(&world) as usize, 1 + again.split(' ').count(), "each further one is one");
+    assert_eq!(world.forwarder.view(world.now).last_error.expect("said").1.as_ref(), "at a");
+}
+
+#[test]
+fn one_of_several_on_their_way_is_found_and_the_others_are_sent_once_more_at_most() {
+    let mut world = world();
+    world.window = 4;
+    world.makes = Box::new(|one| if one.name == "c" { Makes::HangsUp } else { Makes::Accepts });
+    world.publish("a:5 b:5 c:5 d:5 e:5 f:5");
+    world.pass(900);
+    assert_eq!(world.told(), "a b c d a b c c d e f");
+    assert_eq!(world.accepted.join(" "), "a b d e f");
+}
+
+#[test]
+fn two_messages_at_which_the_receiver_hangs_up_do_not_hold_up_a_third() {
+    let mut world = world();
+    world.makes = Box::new(|one| if "ab".contains(&one.name) { Makes::HangsUp } else { Makes::Accepts });
+    world.publish("a:5 b:5 c:5 d:5");
+    world.pass(10_000);
+    assert_eq!(world.accepted.join(" "), "c d");
+}
+
+#[test]
+fn a_message_that_the_receiver_never_answers_does_not_hold_up_its_lane() {
+    let mut world = World::new(Terms { batch_ms: 1_000, ..Terms::default() });
+    world.makes = Box::new(|one| if one.name == "a" { Makes::Hangs } else { Makes::Accepts });
+    world.publish("a:5 b:5 c:5");
+    world.pass(5_000);
+    assert!(world.told().starts_with("a a a b c"), "{:?}", world.read);
+    assert_eq!(world.accepted.join(" "), "b c");
+}
+
+#[test]
+fn a_message_that_is_alone_waits_aside_after_three_times() {
+    let mut world = world();
+    world.makes = Box::new(|_| Makes::HangsUp);
+    world.publish("a:5");
+    world.pass(900);
+    assert_eq!(world.told(), "a a a");
 }
 
 #[test]

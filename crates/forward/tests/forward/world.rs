@@ -14,7 +14,10 @@ pub(crate) struct Message {
     pub(crate) bytes: u64,
     pub(crate) expires: Time,
     pub(crate) due: Time,
+    /// How often it was leased, those times not counted when it was put back.
     pub(crate) count: u32,
+    /// How often it was leased in all.
+    pub(crate) leases: u32,
     pub(crate) stand: Stand,
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct World {
     /// How long the receiver takes for a message, ms.
     pub(crate) takes_ms: u64,
     pub(crate) makes: Box<dyn FnMut(&Message) -> Makes>,
+    /// Of a batch so many messages are on their way before the first is answered.
+    pub(crate) window: usize,
     /// What the receiver has read, by name and when; and what it has said it has.
     pub(crate) read: Vec<(Time, String)>,
     pub(crate) accepted: Vec<String>,
@@ -85,6 +90,7 @@ impl World {
             connected: BTreeSet::new(),
             is_up: true,
             takes_ms: 10,
+            window: 1,
             makes: Box::new(|_| Makes::Accepts),
             read: Vec::new(),
             accepted: Vec::new(),
@@ -103,6 +109,7 @@ impl World {
                 expires: Time::NEVER,
                 due: Time(0),
                 count: 0,
+                leases: 0,
                 stand: Stand::Ready,
             };
             for part in parts {
@@ -143,7 +150,8 @@ impl World {
                     break;
                 }
                 self.next_lease += 1;
-                (message.count, message.stand) = (message.count + 1, Stand::Leased(self.next_lease));
+                (message.count, message.leases) = (message.count + 1, message.leases + 1);
+                message.stand = Stand::Leased(self.next_lease);
                 let receipt = Receipt { queue: QueueId(0), seq: Seq(seq), lease: LeaseId(self.next_lease) };
                 let (level, lane) = (Priority(message.level), Arc::from(message.level.to_string()));
                 let Message { bytes, expires, count, .. } = *message;
@@ -192,7 +200,7 @@ impl World {
             Action::Halt { line } => {
                 self.sending.get_mut(&line).expect("something is sent").is_halted = true;
             }
-            Action::Settle { receipt, outcome } => self.settle(receipt, outcome),
+            Action::Settle { receipt, outcome, .. } => self.settle(receipt, outcome),
         }
     }
 
@@ -204,7 +212,10 @@ impl World {
             Outcome::Ack => Stand::Acked,
             Outcome::Reject => Stand::Dead,
             _ if message.expires <= now => Stand::Expired,
-            Outcome::Release => Stand::Ready,
+            Outcome::Release => {
+                message.count -= 1;
+                Stand::Ready
+            }
             Outcome::Nack { delay_ms } => {
                 message.due = now.after(delay_ms.expect("it says for how long"));
                 Stand::Ready
@@ -228,8 +239,13 @@ impl World {
     fn receive(&mut self) -> bool {
         let due = self.sending.iter().find(|(_, sending)| sending.at <= self.now).map(|(line, _)| *line);
         let Some(line) = due else { return false };
-        let sending = self.sending.get_mut(&line).expect("something is sent");
+        let sending = &self.sending[&line];
         let receipt = sending.batch[sending.next];
+        if self.window > 1
+            && let Some((why, on_their_way)) = self.hangs_up_on_one_of_several(line)
+        {
+            return self.end(line, End::Lost { why, on_their_way });
+        }
         let message = self.messages[&receipt.seq.0].clone();
         let why: Arc<str> = format!("at {}", message.name).into();
         let was_read = self.read.iter().any(|(_, name)| *name == message.name);
@@ -243,10 +259,10 @@ impl World {
             Makes::Busy(ms) => Answer::Failed { busy_ms: Some(ms), why },
             Makes::Refuses => Answer::Refused { why },
             Makes::Hangs => {
-                sending.at = Time::NEVER;
+                self.sending.get_mut(&line).expect("something is sent").at = Time::NEVER;
                 return true;
             }
-            Makes::HangsUp => return self.end(line, End::Lost { why }),
+            Makes::HangsUp => return self.end(line, End::Lost { why, on_their_way: 1 }),
             Makes::Gone => return self.end(line, End::Gone { why }),
         };
         self.forwarder.answered(self.now, line, &receipt, &answer);
@@ -264,6 +280,19 @@ impl World {
         true
     }
 
+    /// Whether the receiver, of which so many messages are sent ahead of its answers, hangs up on one of these.
+    fn hangs_up_on_one_of_several(&mut self, line: usize) -> Option<(Arc<str>, usize)> {
+        let sending = &self.sending[&line];
+        let ahead = sending.batch[sending.next..].iter().take(self.window);
+        let ahead: Vec<Message> = ahead.map(|receipt| self.messages[&receipt.seq.0].clone()).collect();
+        let at_fault = ahead.iter().find(|one| (self.makes)(one) == Makes::HangsUp)?;
+        let why = format!("at {}", at_fault.name).into();
+        for one in &ahead[1..] {
+            self.read.push((self.now, one.name.clone()));
+        }
+        Some((why, ahead.len()))
+    }
+
     fn end(&mut self, line: usize, end: End) -> bool {
         self.cut(line);
         self.forwarder.finished(self.now, line, end);
@@ -279,7 +308,8 @@ impl World {
     pub(crate) fn breaks(&mut self) {
         self.is_up = false;
         for line in self.connected.clone() {
-            self.end(line, End::Lost { why: "cut".into() });
+            let on_their_way = usize::from(self.sending.contains_key(&line));
+            self.end(line, End::Lost { why: "cut".into(), on_their_way });
         }
         self.settle_down();
     }

@@ -439,6 +439,27 @@ async fn a_token_is_shown_once_and_does_no_more_than_it_says() {
 }
 
 #[tokio::test]
+async fn routes_know_who_published_and_when_whatever_a_message_says() {
+    let world = world_with("edge%2Fcam", json!({"configure": "", "write": ".*", "read": ""})).await;
+    let manifest = r#"{"routes": {
+        "cam": "FROM /* WHERE $connectionDeviceId = 'edge' AND {$connectionModuleId} = 'cam' INTO Endpoint('cam')",
+        "door": "FROM /* WHERE {$connectionModuleId} = 'door' INTO Endpoint('door')",
+        "late": "FROM /* WHERE {$enqueuedTime} < '2020' INTO Endpoint('late')"}}"#;
+    world.put("/v1/routes", manifest).await.expect(200);
+    let cam = basic("edge/cam", "secret");
+    let said = r#"{"body":"a","headers":{"$connectionModuleId":"door","$enqueuedTime":"1999"}}"#;
+    world.ask_as(Some(&cam), "POST", "/v1/topics/messages/modules/door", said).await.expect(201);
+    assert_eq!(world.get("/v1/queues/cam/messages").await.bodies(), "a");
+    // An administrator's word about another is taken, and so is its path.
+    let said = r#"{"body":"b","user_id":"edge"}"#;
+    world.post("/v1/topics/messages/modules/cam", said).await.expect(201);
+    world.post("/v1/topics/messages/modules/door", r#"{"body":"c"}"#).await.expect(201);
+    assert_eq!(world.get("/v1/queues/cam/messages").await.bodies(), "a b");
+    assert_eq!(world.get("/v1/queues/door/messages").await.bodies(), "c");
+    assert_eq!(world.get("/v1/queues/late/messages").await.bodies(), "");
+}
+
+#[tokio::test]
 async fn virtual_hosts_are_apart_and_entered_by_right() {
     let world = world_with("ann", json!({"configure": ".*", "write": ".*", "read": ".*"})).await;
     let ann = basic("ann", "secret");

@@ -19,9 +19,14 @@ impl Queue {
     /// # Errors
     /// What the scheme says.
     pub(crate) fn map_priority(&self, given: &Given) -> Result<Priority, Refusal> {
-        match (given, &self.settings.default_priority) {
-            (Given::Missing, Some(default)) => self.settings.scheme.map(default),
-            _ => self.settings.scheme.map(given),
+        let Settings { scheme, default_priority, .. } = &*self.settings;
+        let given = match given {
+            Given::Of(theirs, priority) => &scheme.words_for(*theirs, *priority),
+            given => given,
+        };
+        match default_priority {
+            Some(default) if *given == Given::Missing => scheme.map(default),
+            _ => scheme.map(given),
         }
     }
 

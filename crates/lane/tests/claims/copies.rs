@@ -23,7 +23,7 @@ fn in_another_scheme_a_level_is_what_is_as_urgent_there() {
     );
     let all = |scheme: Scheme| -> Vec<i32> {
         let levels = (0..10).map(Some).chain([None]);
-        levels.map(|level| scheme.map(&scheme.of_route(level)).expect("it is of the scheme").0).collect()
+        levels.map(|level| scheme.map(&Given::of_route(level)).expect("it is of the scheme").0).collect()
     };
     for scheme in
         [Scheme::Route, Scheme::TenLevel, Scheme::Named, Scheme::Signed, Scheme::Max(3), Scheme::Max(255)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use overtake_engine::{Content, NewMessage, Target};
+use overtake_engine::{Content, NewMessage, Sender, Target};
 use overtake_lane::Given;
 use overtake_properties::{Fields, Properties, Short, Table, TableBuilder, TableRef, Value};
 
@@ -64,6 +64,7 @@ pub(super) fn draw(rng: &mut Rng, exchange: &str, routing_key: &str, body_max: u
     let fill = rng.next();
     let body: Vec<u8> = (0..len).map(|at| (fill >> (at % 8 * 8)) as u8).collect();
     NewMessage {
+        sender: Sender::default(),
         to: Target::Exchange {
             name: exchange.into(),
             routing_key: routing_key.into(),

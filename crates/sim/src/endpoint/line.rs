@@ -199,9 +199,11 @@ impl World {
         self.tell(|| format!("{} loses line {at}", one.queue));
         self.trouble_at(one, at);
         let running = one.running.as_mut().expect("its lines break");
-        running.lines[at].link = Link::Down;
+        let before = std::mem::replace(&mut running.lines[at].link, Link::Down);
+        let is_sending = matches!(&before, Link::Up(Some(sending)) if sending.current.is_some());
         let why = Arc::from("lost");
-        let end = if is_gone { End::Gone { why } } else { End::Lost { why } };
+        let on_their_way = usize::from(is_sending);
+        let end = if is_gone { End::Gone { why } } else { End::Lost { why, on_their_way } };
         running.forwarder.finished(now, at, end);
         if is_gone {
             self.pause(one);

@@ -33,7 +33,7 @@ impl World {
                 Action::GiveUp { line } => self.give_up(one, line)?,
                 Action::Send { line, batch } => self.send(one, line, batch)?,
                 Action::Halt { line } => self.halt(one, line),
-                Action::Settle { receipt, outcome } => self.ends_lease(one, receipt, outcome)?,
+                Action::Settle { receipt, outcome, why: _ } => self.ends_lease(one, receipt, outcome)?,
             }
         }
     }

@@ -77,7 +77,7 @@ impl Share {
 impl House {
     /// Puts a message into the words of the model.
     fn letter(&self, asker: Asker, message: NewMessage) -> Letter {
-        let NewMessage { to, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
+        let NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
         content.ttl_ms = ttl_ms;
         if content.route.keys.is_empty() {
             content.route = to.route();
@@ -89,7 +89,8 @@ impl House {
             Target::Queue(name) => Address::Queue(name),
             Target::Exchange { name, routing_key, more_keys, mandatory } if *name == *ROUTES_EXCHANGE => {
                 let paths = [&routing_key].into_iter().chain(&more_keys).map(|path| &**path);
-                Address::Copies { copies: self.routes().copies(asker.vhost, paths, &content), mandatory }
+                let said = (&content, &sender, self.now());
+                Address::Copies { copies: self.routes().copies(asker.vhost, paths, said), mandatory }
             }
             Target::Exchange { name, routing_key, more_keys, mandatory } => {
                 let marks = Arc::<Content>::new(content);

@@ -8,10 +8,10 @@ use rdkafka::Message;
 use rdkafka::message::Headers;
 
 use crate::inlet::Incoming;
-use crate::texts;
+use crate::texts::{self, PRIORITY_SCHEME};
 
 /// What a record says about itself elsewhere than among the headers.
-const MOVED: [&str; 3] = ["id", "content-type", "content-encoding"];
+const MOVED: [&str; 4] = ["id", "content-type", "content-encoding", PRIORITY_SCHEME];
 
 /// A record as a message that came in.
 pub(super) fn incoming(record: &impl Message) -> Incoming {
@@ -27,9 +27,11 @@ pub(super) fn incoming(record: &impl Message) -> Incoming {
         key: key.map(|key| String::from_utf8_lossy(key).into_owned()),
         path: record.topic().to_owned(),
         priority: text("priority").as_deref().map(texts::given).unwrap_or_default(),
+        scheme: text(PRIORITY_SCHEME),
         properties: properties(&headers, text("content-type"), text("content-encoding")),
         ttl_ms: None,
         body: record.payload().map(Bytes::copy_from_slice).unwrap_or_default(),
+        ..Incoming::default()
     }
 }
 

@@ -12,6 +12,7 @@
 //! | topic | the path |
 //! | header `content-type`, `content-encoding` | the properties of these names |
 //! | header `priority` | the priority, a number or a name; stays a header, and where it is 0 to 255, the property, too |
+//! | header `priority-scheme` | the scheme that the priority is of |
 //! | other headers | headers: text where they are UTF-8, else bytes; of one name the first |
 //! | no payload (a tombstone) | an empty body |
 

@@ -18,6 +18,7 @@ use rumqttc::v5::mqttbytes::v5::{
 use rumqttc::v5::mqttbytes::{QoS, valid_filter};
 use serde::{Deserialize, Serialize};
 
+use self::levels::Levels;
 use super::{Fate, Incoming, Inlet, Origin};
 use crate::mqtt::wire::Wire;
 use crate::mqtt::{MqttServer, message, qos};
@@ -36,6 +37,10 @@ pub struct MqttSource {
     pub url: String,
     /// Topics, with `+` for a level and `#` for all below; `$share/GROUP/TOPIC` shares them with others.
     pub topics: Vec<String>,
+    /// What the levels of a topic say: `devices/{device}/messages/{path}`. `{device}` and `{module}` are a level each, and the user that conditions of routes see;
+    /// `{path}` is all that follows. A message whose topic does not fit is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// 1: the server sends again what was not acknowledged, by default; 0: what is on its way when a connection ends is lost.
     pub qos: u8,
     /// Under this name the server remembers us. It is nobody else's.
@@ -58,6 +63,7 @@ impl Default for MqttSource {
         Self {
             url: String::new(),
             topics: Vec::new(),
+            template: None,
             qos: 1,
             client_id: String::new(),
             session_expiry_s: 86_400,
@@ -101,8 +107,20 @@ impl MqttSource {
             server: server.remembered_for(self.session_expiry_s, RECEIVE_MAX),
             topics: self.topics.clone(),
             qos: qos(self.qos)?,
+            levels: self.levels()?.map(Arc::new),
             ids: Arc::new(Mutex::new(Ids::new(&self.client_id, clock))),
         })
+    }
+}
+
+impl MqttSource {
+    fn levels(&self) -> Result<Option<Levels>, String> {
+        self.template.as_deref().map(Levels::parse).transpose()
+    }
+
+    /// Whether its template says which device published, which module, and what a message is about.
+    pub(crate) fn names(&self) -> [bool; 3] {
+        self.levels().ok().flatten().map_or([false; 3], |levels| levels.names())
     }
 }
 
@@ -111,6 +129,7 @@ pub(crate) struct MqttOrigin {
     server: MqttServer,
     topics: Vec<String>,
     qos: QoS,
+    levels: Option<Arc<Levels>>,
     ids: Arc<Mutex<Ids>>,
 }
 
@@ -122,8 +141,8 @@ impl Origin for MqttOrigin {
                 // Its numbers begin anew, and mean other messages.
                 self.ids.lock().unwrap_or_else(PoisonError::into_inner).given.clear();
             }
-            let mut inlet =
-                MqttInlet { wire, ids: Arc::clone(&self.ids), here: VecDeque::new(), handed: Vec::new() };
+            let (levels, ids) = (self.levels.clone(), Arc::clone(&self.ids));
+            let mut inlet = MqttInlet { wire, levels, ids, here: VecDeque::new(), handed: Vec::new() };
             inlet.subscribe(&self.topics, self.qos).await?;
             Ok(Box::new(inlet) as Box<dyn Inlet>)
         })
@@ -132,6 +151,7 @@ impl Origin for MqttOrigin {
 
 struct MqttInlet {
     wire: Wire,
+    levels: Option<Arc<Levels>>,
     ids: Arc<Mutex<Ids>>,
     /// What is here and was not handed over.
     here: VecDeque<Publish>,
@@ -222,7 +242,12 @@ impl MqttInlet {
         let (number, is_again) = ((publish.qos != QoS::AtMostOnce).then_some(publish.pkid), publish.dup);
         self.handed.push(number);
         let ids = &self.ids;
-        message::incoming(publish, || ids.lock().unwrap_or_else(PoisonError::into_inner).of(number, is_again))
+        let id = || ids.lock().unwrap_or_else(PoisonError::into_inner).of(number, is_again);
+        let mut incoming = message::incoming(publish, id);
+        if let Some(levels) = &self.levels {
+            incoming.parts = levels.read(&incoming.path);
+        }
+        incoming
     }
 }
 
@@ -255,5 +280,6 @@ impl Ids {
     }
 }
 
+mod levels;
 #[cfg(test)]
 mod tests;

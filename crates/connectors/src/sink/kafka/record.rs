@@ -8,7 +8,7 @@ use rdkafka::producer::BaseRecord;
 use super::KafkaKey;
 use super::topic::{Field, Topic};
 use crate::outgoing::Outgoing;
-use crate::texts::{priority, rfc3339};
+use crate::texts::{PRIORITY_SCHEME, rfc3339};
 
 /// A message as a record.
 pub(super) struct Record {
@@ -20,7 +20,7 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(topic: &Topic, key: KafkaKey, message: &Outgoing) -> Self {
         let topic = topic.fill(|field| match field {
-            Field::Priority => priority(message),
+            Field::Priority => message.priority_text().map(|(text, _)| text),
             Field::Lane => Some(message.item().lane.to_string()),
             Field::Queue => Some(message.queue().to_owned()),
             Field::RoutingKey => Some(message.route().1.to_owned()),
@@ -61,9 +61,11 @@ impl Record {
 /// What is said of the message, then its own headers. Of one name the first.
 fn headers(message: &Outgoing) -> Vec<(String, Vec<u8>)> {
     let encoding = message.properties().view().content_encoding().and_then(Short::text);
+    let (priority, scheme) = message.priority_text().unzip();
     let said = [
         ("id", Some(message.id().into_owned())),
-        ("priority", priority(message)),
+        ("priority", priority),
+        (PRIORITY_SCHEME, scheme.flatten().map(|scheme| scheme.to_string())),
         ("attempt", Some(message.attempt().to_string())),
         ("published", Some(rfc3339(message.published()))),
         ("expires", message.expires().some().map(rfc3339)),

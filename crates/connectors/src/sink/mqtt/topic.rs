@@ -2,21 +2,28 @@
 
 use crate::mqtt::message::{fits, is_topic};
 use crate::outgoing::Outgoing;
-use crate::texts;
+use crate::template::Template;
 
 /// A topic, in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Topic(Vec<Part>);
+pub(super) struct Topic(Template<Part>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    Text(String),
     Priority,
     Lane,
     Key,
     Queue,
     RoutingKey,
 }
+
+const PARTS: [(&str, Part); 5] = [
+    ("priority", Part::Priority),
+    ("lane", Part::Lane),
+    ("key", Part::Key),
+    ("queue", Part::Queue),
+    ("routing_key", Part::RoutingKey),
+];
 
 impl Topic {
     /// # Errors
@@ -25,25 +32,11 @@ impl Topic {
         if text.is_empty() {
             return Err("`topic` must name a topic".to_owned());
         }
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, after) =
-                after.split_once('}').ok_or_else(|| format!("`topic`: a `{{` of `{text}` has no `}}`"))?;
-            if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
-            }
-            parts.push(Part::named(name)?);
-            rest = after;
-        }
-        if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
-        }
-        let is_wrong = |part: &Part| matches!(part, Part::Text(text) if !is_topic(text));
-        if parts.iter().any(is_wrong) {
+        let template = Template::parse(text, &PARTS).map_err(|why| format!("`topic`: {why}"))?;
+        if !template.texts().all(is_topic) {
             return Err(format!("`topic`: `{text}` must have no `+`, no `#` and no control characters"));
         }
-        Ok(Self(parts))
+        Ok(Self(template))
     }
 
     /// The topic of a message.
@@ -51,17 +44,20 @@ impl Topic {
     /// # Errors
     /// Why it can have none, as a phrase.
     pub(super) fn of(&self, message: &Outgoing) -> Result<String, String> {
-        let mut topic = String::new();
-        for part in &self.0 {
+        let topic = self.0.fill(|part| {
+            let owned =
+                |text: Option<&str>, none: &str| text.map(str::to_owned).ok_or_else(|| none.to_owned());
             match part {
-                Part::Text(text) => topic.push_str(text),
-                Part::Priority => topic.push_str(&texts::priority(message).ok_or("it has no priority")?),
-                Part::Lane => topic.push_str(&message.leased().message.lane),
-                Part::Key => topic.push_str(message.key().ok_or("it has no key")?),
-                Part::Queue => topic.push_str(message.queue()),
-                Part::RoutingKey => topic.push_str(message.route().1),
+                Part::Priority => message
+                    .priority_text()
+                    .map(|(text, _)| text)
+                    .ok_or_else(|| "it has no priority".to_owned()),
+                Part::Lane => Ok(message.leased().message.lane.to_string()),
+                Part::Key => owned(message.key(), "it has no key"),
+                Part::Queue => Ok(message.queue().to_owned()),
+                Part::RoutingKey => Ok(message.route().1.to_owned()),
             }
-        }
+        })?;
         if is_topic(&topic) {
             return Ok(topic);
         }
@@ -71,40 +67,16 @@ impl Topic {
     }
 }
 
-impl Part {
-    fn named(name: &str) -> Result<Self, String> {
-        Ok(match name {
-            "priority" => Self::Priority,
-            "lane" => Self::Lane,
-            "key" => Self::Key,
-            "queue" => Self::Queue,
-            "routing_key" => Self::RoutingKey,
-            other => {
-                return Err(format!(
-                    "`topic`: {{{other}}} is none of {{priority}}, {{lane}}, {{key}}, {{queue}} and {{routing_key}}"
-                ));
-            }
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_topic_is_text_with_places() {
-        let Topic(parts) = Topic::parse("jobs/{queue}/{priority}").expect("a topic");
-        let text = |text: &str| Part::Text(text.to_owned());
-        assert_eq!(parts, [text("jobs/"), Part::Queue, text("/"), Part::Priority]);
-    }
 
     #[test]
     fn a_topic_that_no_message_could_have_is_refused_and_says_why() {
         let why = |text: &str| Topic::parse(text).expect_err(text);
         assert!(why("").contains("must name a topic"));
         assert!(why("a/{lane").contains("has no `}`"));
-        assert!(why("a/{color}").contains("{color} is none of {priority}"));
+        assert!(why("a/{color}").contains("there is no {color}, only {priority}, {lane}"));
         assert!(why("a/+/{lane}").contains("no `+`"));
     }
 }

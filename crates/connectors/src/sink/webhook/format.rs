@@ -1,7 +1,7 @@
 //! A message as the head and the body of a request.
 //!
 //! CloudEvents 1.0.2: the HTTP protocol binding, 3.1 binary and 3.2 structured content mode, and the JSON event format, 3.1 for data. The
-//! extensions `priority`, `expirytime` (the documented extension of that name), `partitionkey` (likewise) and `attempt` are ours to fill.
+//! extensions `priority`, `priorityscheme`, `expirytime` (the documented extension of that name), `partitionkey` (likewise) and `attempt` are ours to fill.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 
 use super::{WebhookFormat, WebhookSink};
 use crate::outgoing::Outgoing;
-use crate::texts::{headers as texts, priority, rfc3339};
+use crate::texts::{headers as texts, rfc3339};
 
 /// What a value of a CloudEvents attribute in a header must encode: spaces, quotes, percent signs and all that is not printable ASCII (3.1.3.2).
 const IN_HEADERS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -42,8 +42,9 @@ fn raw(message: &Outgoing, headers: &mut HeaderMap) -> Bytes {
     put(headers, "overtake-queue", message.queue());
     put(headers, "overtake-attempt", &message.attempt().to_string());
     put(headers, "overtake-published", &rfc3339(message.published()));
-    if let Some(priority) = priority(message) {
+    if let Some((priority, scheme)) = message.priority_text() {
         put(headers, "overtake-priority", &priority);
+        scheme.into_iter().for_each(|scheme| put(headers, "overtake-priority-scheme", &scheme.to_string()));
     }
     if let Some(at) = message.expires().some() {
         put(headers, "overtake-expires", &rfc3339(at));
@@ -88,7 +89,10 @@ fn attributes(sink: &WebhookSink, message: &Outgoing) -> Vec<(String, String)> {
     if !subject.is_empty() {
         all.push(("subject", subject.to_owned()));
     }
-    all.extend(priority(message).map(|priority| ("priority", priority)));
+    if let Some((priority, scheme)) = message.priority_text() {
+        all.push(("priority", priority));
+        all.extend(scheme.map(|scheme| ("priorityscheme", scheme.to_string())));
+    }
     all.extend(message.expires().some().map(|at| ("expirytime", rfc3339(at))));
     all.extend(message.key().map(|key| ("partitionkey", key.to_owned())));
     let mut all: Vec<(String, String)> =
