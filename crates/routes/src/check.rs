@@ -24,7 +24,7 @@ pub(crate) fn operator(
     let name = format!("`{}`", op.text());
     let sides = (left, parser.kind(right));
     match op.level() {
-        Level::Coalesce => coalesced(place, sides),
+        Level::Coalesce => coalesced(parser, place, sides, (last, right)),
         Level::Or | Level::And => {
             kind_is_truth(parser, &name, last, left)?;
             is_truth(parser, &name, right)?;
@@ -38,8 +38,11 @@ pub(crate) fn operator(
                         parser.span_of(node),
                         format!("{name} compares numbers or strings, and this is a bool"),
                     );
-                    return Err(error
-                        .hint("two comparisons are written `1 < a AND a < 5`; a bool is compared with `=`"));
+                    return Err(error.hint(match parser.tree.node(node) {
+                        Node::Bool(_) => "a bool is compared with `=`",
+                        Node::Not(_) => "a comparison stands in brackets after `NOT`: `NOT (a < 5)`",
+                        _ => "two comparisons are written `1 < a AND a < 5`; a bool is compared with `=`",
+                    }));
                 }
             }
             compared(parser, op, place, sides, (last, right))
@@ -52,6 +55,13 @@ pub(crate) fn operator(
         Level::Sum | Level::Product | Level::Unary => {
             let taken = takes(parser, Takes::Number, &name, last, left)
                 .and_then(|()| takes(parser, Takes::Number, &name, right, sides.1));
+            let joins =
+                |node| matches!(parser.tree.node(node), Node::Text(text) if text.parse::<f64>().is_err());
+            if op == Op::Plus && (joins(last) || joins(right)) {
+                return taken
+                    .map_err(|error| error.hint("`+` adds numbers; strings are joined with `||`"))
+                    .map(|()| Kind::Number);
+            }
             let with_name = |error: RouteError| match one_name(parser.text, place.start) {
                 Some(name) => {
                     let number = error.hint.as_ref().and_then(|hint| hint.strip_prefix("write "));
@@ -66,14 +76,30 @@ pub(crate) fn operator(
 }
 
 /// What `??` gives.
-fn coalesced(place: Range<usize>, sides: (Kind, Kind)) -> Result<Kind> {
+fn coalesced(
+    parser: &Parser<'_>,
+    place: Range<usize>,
+    sides: (Kind, Kind),
+    nodes: (NodeId, NodeId),
+) -> Result<Kind> {
     match sides {
         (Kind::Undefined, kind) | (kind, Kind::Undefined) => Ok(kind),
         (left, right) if left == right => Ok(left),
         (Kind::Any, _) | (_, Kind::Any) => Ok(Kind::Any),
         (left, right) => {
             let what = format!("`??` has {} on its left and {} on its right", left.words(), right.words());
-            Err(RouteError::new(place, what).hint("it binds least of all: `(a ?? 'x') = 'x'`"))
+            let (left_text, right_text) = (shown(parser, nodes.0), shown(parser, nodes.1));
+            let nodes = (parser.tree.node(nodes.0), parser.tree.node(nodes.1));
+            let hint = match (sides, nodes) {
+                ((Kind::Text, Kind::Number), (Node::Name(_), _)) => {
+                    format!("properties are strings: write `as_number({left_text}) ?? {right_text}`")
+                }
+                ((Kind::Text, Kind::Bool), (Node::Name(_), Node::Bool(_))) => {
+                    format!("properties are strings: write `({left_text} = 'true') ?? {right_text}`")
+                }
+                _ => "it binds least of all: `(a ?? 'x') = 'x'`".to_owned(),
+            };
+            Err(RouteError::new(place, what).hint(hint))
         }
     }
 }
@@ -91,27 +117,91 @@ fn compared(
     if may_be {
         return Ok(Kind::Bool);
     }
+    if let Some(error) = not_before(parser, op, place.clone(), nodes) {
+        return Err(error);
+    }
     let never = if op.level() == Level::Equality { "are never equal" } else { "have no order" };
     let (op, kinds) = (op.text(), format!("{} with {}", left.words(), right.words()));
     let error = RouteError::new(place, format!("`{op}` compares {kinds}, which {never}"));
+    let is_joined = |node| match parser.tree.node(node) {
+        Node::Chain(_, links) => parser.tree.links(*links)[0].op == Op::Join,
+        _ => false,
+    };
     Err(match (left, right) {
+        (Kind::Bool, _) if is_joined(nodes.0) => {
+            error.hint("`||` joins strings: write `OR` between conditions")
+        }
         (Kind::Null, _) => with_null(parser, error, op, nodes.1),
         (_, Kind::Null) => with_null(parser, error, op, nodes.0),
         (Kind::Text, Kind::Number) => as_number(parser, error, nodes.0),
         (Kind::Number, Kind::Text) => as_number(parser, error, nodes.1),
-        (Kind::Text, Kind::Bool) | (Kind::Bool, Kind::Text) => {
-            let quoted = |node| match parser.tree.node(node) {
-                Node::Bool(value) => format!("'{value}'"),
-                _ => short(&parser.text[parser.span_of(node)]),
-            };
-            error.hint(format!(
-                "properties are strings: write `{} {op} {}`",
-                quoted(nodes.0),
-                quoted(nodes.1)
-            ))
-        }
+        (Kind::Text, Kind::Bool) => with_bool(parser, error, op, nodes, (nodes.1, nodes.0)),
+        (Kind::Bool, Kind::Text) => with_bool(parser, error, op, nodes, (nodes.0, nodes.1)),
         _ => error,
     })
+}
+
+/// Adds the hint for a comparison of a bool with a string.
+fn with_bool(
+    parser: &Parser<'_>,
+    error: RouteError,
+    op: &str,
+    nodes: (NodeId, NodeId),
+    (bool, text): (NodeId, NodeId),
+) -> RouteError {
+    match (parser.tree.node(bool), parser.tree.node(text)) {
+        (Node::Bool(value), Node::Name(_) | Node::Call(..) | Node::Chain(..)) => {
+            let side = |node| if node == bool { format!("'{value}'") } else { shown(parser, node) };
+            error.hint(format!("properties are strings: write `{} {op} {}`", side(nodes.0), side(nodes.1)))
+        }
+        (_, Node::Text(word)) if matches!(&**word, "true" | "false") => {
+            let is_so = (&**word == "true") == (op == "=");
+            let (not, text) = (if is_so { "" } else { "NOT " }, shown(parser, bool));
+            let is_one = is_so || matches!(parser.tree.node(bool), Node::Call(..));
+            error.hint(if is_one { format!("write `{not}{text}`") } else { format!("write `{not}({text})`") })
+        }
+        _ => error,
+    }
+}
+
+/// What is wrong with `NOT a = 'x'`, which is `(NOT a) = 'x'`.
+fn not_before(
+    parser: &Parser<'_>,
+    op: Op,
+    place: Range<usize>,
+    nodes: (NodeId, NodeId),
+) -> Option<RouteError> {
+    let Node::Not(inner) = parser.tree.node(nodes.0) else { return None };
+    let (inner, op) = (shown(parser, *inner), op.text());
+    let error = RouteError::new(
+        place,
+        format!("`NOT` binds more tightly than `{op}`: this is `(NOT {inner}) {op} …`"),
+    );
+    Some(error.hint(format!("write `NOT ({inner} {op} {})`", shown(parser, nodes.1))))
+}
+
+/// As [`not_before`], of `NOT` before a string or a number; `None`: no comparison follows.
+pub(crate) fn not_before_comparison(
+    parser: &mut Parser<'_>,
+    start: usize,
+    of: NodeId,
+) -> Result<Option<RouteError>> {
+    let is_truth = !matches!(parser.kind(of), Kind::Text | Kind::Number);
+    let Some(op) = parser.op().filter(|op| !is_truth && matches!(op.level(), Level::Equality | Level::Order))
+    else {
+        return Ok(None);
+    };
+    let place = parser.span.clone();
+    parser.advance()?;
+    let right = parser.expression(op.level().tighter())?;
+    let span = start..parser.span_of(of).end;
+    let not = parser.push(Node::Not(of), Kind::Bool, span);
+    Ok(not_before(parser, op, place, (not, right)))
+}
+
+/// What stands there of an expression.
+fn shown(parser: &Parser<'_>, node: NodeId) -> String {
+    short(&parser.text[parser.span_of(node)])
 }
 
 /// Adds the hint for a comparison of this expression with a literal null, which asks whether the expression has no value. A property has no
@@ -184,6 +274,7 @@ fn takes(parser: &Parser<'_>, takes: Takes, who: &str, node: NodeId, kind: Kind)
 fn as_number(parser: &Parser<'_>, error: RouteError, node: NodeId) -> RouteError {
     match parser.tree.node(node) {
         Node::Text(text) if text.parse::<f64>().is_ok() => error.hint("write the number without quotes"),
+        Node::Text(_) => error.hint("this string is no number"),
         _ => error.hint(format!("write `as_number({})`", short(&parser.text[parser.span_of(node)]))),
     }
 }

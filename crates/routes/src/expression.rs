@@ -104,14 +104,14 @@ impl<'t> Parser<'t> {
         start as usize..end as usize
     }
 
-    fn push(&mut self, node: Node, kind: Kind, span: Range<usize>) -> NodeId {
+    pub(crate) fn push(&mut self, node: Node, kind: Kind, span: Range<usize>) -> NodeId {
         let short = |at| u32::try_from(at).expect("a route has at most ROUTE_LEN_MAX bytes");
         self.spans.push(short(span.start)..short(span.end));
         self.kinds.push(kind);
         self.tree.push(node)
     }
 
-    fn op(&self) -> Option<Op> {
+    pub(crate) fn op(&self) -> Option<Op> {
         match self.token {
             Token::Op(op) => Some(op),
             Token::Word if self.is_keyword("AND") => Some(Op::And),
@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operators of this level and of tighter ones.
-    fn expression(&mut self, loosest: Level) -> Result<NodeId> {
+    pub(crate) fn expression(&mut self, loosest: Level) -> Result<NodeId> {
         let mut first = self.operand()?;
         while let Some(level) = self.op().map(Op::level).filter(|level| *level >= loosest) {
             let mut kind = self.kind(first);
@@ -206,6 +206,9 @@ impl<'t> Parser<'t> {
             parser.advance()?;
             parser.operand()
         })?;
+        if let Some(error) = check::not_before_comparison(self, start, of)? {
+            return Err(error);
+        }
         check::is_truth(self, "`NOT`", of)?;
         let span = place.start.min(start)..self.span_of(of).end;
         Ok(self.push(Node::Not(of), Kind::Bool, span))
@@ -241,7 +244,9 @@ impl<'t> Parser<'t> {
             return self.leaf(node, kind, span);
         }
         if is_reserved(word) {
-            let hint = format!("a property of that name is written `{{{word}}}`");
+            let name = format!("a property of that name is written `{{{word}}}`");
+            let hint =
+                if self.is_keyword("INTO") { format!("a value is missing before it; {name}") } else { name };
             return Err(self.unexpected("a value").hint(hint));
         }
         self.advance()?;
@@ -311,6 +316,13 @@ impl<'t> Parser<'t> {
         }
         match self.word().to_ascii_uppercase().as_str() {
             "LIKE" => Some("write `starts_with(a, b)`, `ends_with(a, b)` or `contains(a, b)`".to_owned()),
+            "IS" if self.text[self.span.end..]
+                .trim_start()
+                .get(..3)
+                .is_some_and(|word| word.eq_ignore_ascii_case("not")) =>
+            {
+                Some("write `NOT is_null(a)` or `is_defined(a)`".to_owned())
+            }
             "IS" => Some("write `is_null(a)` or `is_defined(a)`".to_owned()),
             "IN" | "BETWEEN" => Some("write the comparisons, with `AND` or `OR` between them".to_owned()),
             "MOD" => Some("write `%`".to_owned()),

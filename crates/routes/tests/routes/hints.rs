@@ -88,3 +88,48 @@ fn what_a_hint_says_of_null_matches_the_same_messages() {
         }
     }
 }
+
+#[test]
+fn what_a_hint_says_to_write_is_a_condition_that_was_meant() {
+    for (condition, instead) in [
+        ("NOT k = 'x'", "NOT (k = 'x')"),
+        ("NOT k != 5", "NOT (k != 5)"),
+        ("NOT length(k) = 1", "NOT (length(k) = 1)"),
+        ("NOT $body.k = 'low'", "NOT ($body.k = 'low')"),
+        ("is_null(k) = 'true'", "is_null(k)"),
+        ("is_null(k) = 'false'", "NOT is_null(k)"),
+        ("is_null(k) != 'true'", "NOT is_null(k)"),
+        ("'false' != is_string(k)", "is_string(k)"),
+        ("(k = 'x') = 'true'", "k = 'x'"),
+        ("(k = 'x') != 'true'", "NOT (k = 'x')"),
+    ] {
+        let error = parse(condition).expect_err(condition);
+        assert_eq!(as_the_hint_says(condition, &error).as_deref(), Some(instead), "{condition}");
+    }
+    // Nothing is hidden by the first mend: `k` is a string, and 5 a number.
+    for condition in
+        ["NOT (k = 'x')", "NOT (length(k) = 1)", "is_null(k)", "NOT (k = 'x')", "(k = 'true') ?? true"]
+    {
+        parse(condition).unwrap_or_else(|error| panic!("{condition}: {error}"));
+    }
+}
+
+/// What the hint says where it has nothing to put in the place of what is wrong.
+#[test]
+fn a_hint_names_what_was_probably_meant() {
+    for (condition, hint) in [
+        ("k = 'x' || k = 'y'", "`||` joins strings: write `OR` between conditions"),
+        ("k IS NOT NULL", "write `NOT is_null(a)` or `is_defined(a)`"),
+        ("NOT $body.k = 'low'", "write `NOT ($body.k = 'low')`"),
+        ("(k ?? 5) = 5", "properties are strings: write `as_number(k) ?? 5`"),
+        ("k < true", "a bool is compared with `=`"),
+        ("k + 'b' = 'ab'", "`+` adds numbers; strings are joined with `||`"),
+        ("as_number(k) = 'x'", "this string is no number"),
+        ("k = ‘x’", "strings stand in `'` or `\"`"),
+        ("k = 'x'; b", "leave it out: a route ends with its sink"),
+        ("k = 'x' AND", "a value is missing before it; a property of that name is written `{INTO}`"),
+    ] {
+        let error = parse(condition).expect_err(condition);
+        assert_eq!(error.hint.as_deref(), Some(hint), "{condition}");
+    }
+}
