@@ -11,6 +11,7 @@ use overtake_peer::redis::{Fault, RedisServer};
 use redis::{Cmd, Value, cmd};
 use serde_json::{Value as Json, json};
 
+use crate::category::{CHUNK, streams_of};
 use crate::lanes::{Lane, Lanes};
 use crate::layout::{DEATH, FIELD, dead_letters_of};
 use crate::link::Link;
@@ -90,6 +91,8 @@ fn original(fields: &Fields) -> Fields {
 pub struct DeadLetter {
     /// Its own id among the dead letters of its lane.
     pub id: String,
+    /// The stream of dead letters that it is in.
+    pub dead_letters: String,
     /// The lane whose dead letter it is.
     pub lane: Lane,
     /// The stream it came from, and to which it is replayed.
@@ -125,6 +128,7 @@ impl DeadLetter {
         let stream = text("original_stream").filter(is_here).unwrap_or_else(|| own.to_owned());
         Self {
             lane,
+            dead_letters: dead_letters_of(own),
             stream,
             original_id: text("original_id"),
             group: text("consumer_group"),
@@ -137,6 +141,12 @@ impl DeadLetter {
         }
     }
 
+    /// The name by which it is asked for, unlike that of any other dead letter: `STREAM:dlq/ID`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.dead_letters, self.id)
+    }
+
     /// The field with the entry's JSON object, as text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -145,7 +155,7 @@ impl DeadLetter {
     }
 }
 
-/// The dead letters of a category.
+/// The dead letters of a category, those of its partitions included. A partition whose key leaves the set `CATEGORY:__partitions__` takes its dead letters out of sight.
 pub struct DeadLetters {
     link: Link,
     category: String,
@@ -165,38 +175,46 @@ impl DeadLetters {
         Ok(Self { link: Link::new(server.clone()), category, lanes })
     }
 
-    fn dead(&self, lane: Lane) -> (String, String) {
-        let stream = self.lanes.stream(&self.category, lane);
-        (dead_letters_of(&stream), stream)
+    /// The streams that have dead letters, of one lane or of all.
+    async fn streams(&self, of: Option<Lane>) -> Result<Vec<(Lane, String)>, String> {
+        let mut all = streams_of(&self.link, &self.category, &self.lanes).await?;
+        all.retain(|(lane, _)| of.is_none_or(|of| of == *lane));
+        let mut found = Vec::new();
+        for some in all.chunks(CHUNK) {
+            let dead: Vec<String> = some.iter().map(|(_, stream)| dead_letters_of(stream)).collect();
+            let Value::Array(lengths) = self.ask(&scripts::lengths(&dead)).await? else { continue };
+            let with = some.iter().zip(lengths).filter(|(_, length)| *length != Value::Int(0));
+            found.extend(with.map(|(each, _)| each.clone()));
+        }
+        Ok(found)
     }
 
     async fn ask(&self, command: &Cmd) -> Result<Value, String> {
         self.link.ask(command).await?.map_err(|fault: Fault| format!("{}: {fault}", self.category))
     }
 
-    async fn page(&self, lane: Lane, command: &Cmd) -> Result<Vec<DeadLetter>, String> {
-        let (_, stream) = self.dead(lane);
+    async fn page(&self, lane: Lane, stream: &str, command: &Cmd) -> Result<Vec<DeadLetter>, String> {
         let found = entries::of_entries(self.ask(command).await?);
         let letters = found.into_iter().filter_map(|found| match found {
-            Found::Entry(entry) => Some(DeadLetter::read(&self.category, lane, &stream, entry)),
+            Found::Entry(entry) => Some(DeadLetter::read(&self.category, lane, stream, entry)),
             Found::Deleted(_) => None,
         });
         Ok(letters.collect())
     }
 
-    /// The newest of all lanes, so many at most.
+    /// The newest of all lanes and partitions, so many at most.
     ///
     /// # Errors
     /// The server does not answer, or declines.
     pub async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, String> {
         let mut all = Vec::new();
-        for &lane in self.lanes.all() {
+        for (lane, stream) in self.streams(None).await? {
             let (mut here, mut before) = (Vec::new(), "+".to_owned());
             while here.len() < limit {
                 let asked = PAGE.min(limit - here.len());
                 let mut range = cmd("XREVRANGE");
-                range.arg(self.dead(lane).0).arg(&before).arg("-").arg("COUNT").arg(asked);
-                let page = self.page(lane, &range).await?;
+                range.arg(dead_letters_of(&stream)).arg(&before).arg("-").arg("COUNT").arg(asked);
+                let page = self.page(lane, &stream, &range).await?;
                 let is_last = page.len() < asked;
                 here.extend(page);
                 let Some(last) = here.last().filter(|_| !is_last) else { break };
@@ -209,32 +227,32 @@ impl DeadLetters {
         Ok(all)
     }
 
-    /// The letter of an id; the lane need be said only where both have one of that id.
+    /// The letter of an id, or of a [`DeadLetter::name`]; the lane need be said only where both have one of that id, and the name where several partitions have.
     ///
     /// # Errors
-    /// It is no id, both lanes have one, or the server does not answer.
+    /// It is no id, several have one, or the server does not answer.
     pub async fn inspect(&self, id: &str, lane: Option<Lane>) -> Result<Option<DeadLetter>, String> {
+        let (home, id) = id.rsplit_once('/').map_or((None, id), |(home, id)| (Some(home), id));
         if order(id).is_none() {
             return Err(format!("`{id}` is no id of a dead letter: those are as 1700000000000-0"));
         }
         let mut found = Vec::new();
-        for &lane in self.asked_for(lane) {
-            let mut range = cmd("XRANGE");
-            range.arg(self.dead(lane).0).arg(id).arg(id).arg("COUNT").arg(1);
-            found.extend(self.page(lane, &range).await?);
+        for (lane, stream) in self.streams(lane).await? {
+            let dead = dead_letters_of(&stream);
+            if home.is_none_or(|home| home == dead) {
+                let mut range = cmd("XRANGE");
+                range.arg(&dead).arg(id).arg(id).arg("COUNT").arg(1);
+                found.extend(self.page(lane, &stream, &range).await?);
+            }
         }
         if found.len() > 1 {
-            return Err(format!("both lanes have a dead letter {id}: say which lane"));
+            let names: Vec<_> = found.iter().map(DeadLetter::name).collect();
+            return Err(format!(
+                "several streams have a dead letter {id}: say which lane, or one of {}",
+                names.join(", ")
+            ));
         }
         Ok(found.pop())
-    }
-
-    fn asked_for(&self, lane: Option<Lane>) -> &'static [Lane] {
-        match lane {
-            None => self.lanes.all(),
-            Some(Lane::Primary) => &[Lane::Primary],
-            Some(Lane::Backfill) => &[Lane::Backfill],
-        }
     }
 
     /// Puts a letter back at the end of the stream it came from, as what it was. Whether it was there.
@@ -249,7 +267,7 @@ impl DeadLetters {
     }
 
     async fn put_back(&self, letter: &DeadLetter) -> Result<bool, String> {
-        let mut replay = scripts::replay(&self.dead(letter.lane).0, &letter.stream, &letter.id);
+        let mut replay = scripts::replay(&letter.dead_letters, &letter.stream, &letter.id);
         for (name, value) in &letter.fields {
             replay.arg(&name[..]).arg(&value[..]);
         }
@@ -262,16 +280,16 @@ impl DeadLetters {
     /// One cannot be put back; it and those after it stay.
     pub async fn replay_all(&self, lane: Option<Lane>) -> Result<u64, String> {
         let mut count = 0;
-        for &lane in self.asked_for(lane) {
-            let dead = self.dead(lane).0;
+        for (lane, stream) in self.streams(lane).await? {
+            let dead = dead_letters_of(&stream);
             let mut newest = cmd("XREVRANGE");
             newest.arg(&dead).arg("+").arg("-").arg("COUNT").arg(1);
-            let Some(newest) = self.page(lane, &newest).await?.pop() else { continue };
+            let Some(newest) = self.page(lane, &stream, &newest).await?.pop() else { continue };
             let mut from = "-".to_owned();
             loop {
                 let mut range = cmd("XRANGE");
                 range.arg(&dead).arg(&from).arg(&newest.id).arg("COUNT").arg(PAGE);
-                let page = self.page(lane, &range).await?;
+                let page = self.page(lane, &stream, &range).await?;
                 let Some(last) = page.last() else { break };
                 from = format!("({}", last.id);
                 for letter in &page {
@@ -289,7 +307,7 @@ impl DeadLetters {
     pub async fn remove(&self, id: &str, lane: Option<Lane>) -> Result<bool, String> {
         let Some(letter) = self.inspect(id, lane).await? else { return Ok(false) };
         let mut delete = cmd("XDEL");
-        delete.arg(self.dead(letter.lane).0).arg(&letter.id);
+        delete.arg(&letter.dead_letters).arg(&letter.id);
         Ok(self.ask(&delete).await? == Value::Int(1))
     }
 
@@ -299,8 +317,8 @@ impl DeadLetters {
     /// The server does not answer, or declines.
     pub async fn purge(&self, lane: Option<Lane>) -> Result<u64, String> {
         let mut count = 0;
-        for &lane in self.asked_for(lane) {
-            let answer = self.ask(&scripts::purge(&self.dead(lane).0)).await?;
+        for (_, stream) in self.streams(lane).await? {
+            let answer = self.ask(&scripts::purge(&dead_letters_of(&stream))).await?;
             if let Value::Int(gone) = answer {
                 count += u64::try_from(gone).unwrap_or_default();
             }

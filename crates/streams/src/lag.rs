@@ -1,19 +1,18 @@
 //! How far a group is.
 
 use overtake_peer::redis::RedisServer;
-use overtake_peer::redis::entries::{self, Found};
 use redis::{Cmd, Value, cmd};
 
+use crate::category::{CHUNK, streams_of};
 use crate::dead_letters::order;
 use crate::lanes::{Lane, Lanes};
-use crate::layout::dead_letters_of;
 use crate::link::Link;
 use crate::scripts;
 
 /// Where the server does not know how many entries are left, so many are counted at once, and so many times at most.
 const COUNT: (u32, u32) = (10_000, 100);
 
-/// How far a group is in one lane.
+/// How far a group is in one lane, of all partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lag {
     /// The lane.
@@ -40,53 +39,37 @@ impl Lags {
         Self { link: Link::new(server.clone()) }
     }
 
-    /// How far a group is, in each lane. One that is not there yet has everything before it.
+    /// How far a group is, in each lane; where the category is parted by keys, in the lanes of all partitions together. A group that is not there yet has everything before it.
     ///
     /// # Errors
     /// The server does not answer, or declines.
     pub async fn of(&self, category: &str, group: &str, lanes: &Lanes) -> Result<Vec<Lag>, String> {
-        let mut all = Vec::new();
-        for &lane in lanes.all() {
-            all.push(self.of_lane(lane, &lanes.stream(category, lane), group).await?);
+        let of_lane = |&lane: &Lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0 };
+        let mut all: Vec<Lag> = lanes.all().iter().map(of_lane).collect();
+        let now_ms = self.now_ms(category).await?;
+        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
+            let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
+            let told = self.ask(&scripts::far(&streams, group), category).await?;
+            let Value::Array(told) = told else { continue };
+            for ((lane, stream), told) in some.iter().zip(told) {
+                let Some(told) = Told::read(&told) else { continue };
+                let waiting = match told.waiting {
+                    Some(waiting) => waiting,
+                    None => self.count(stream, &told.at).await?,
+                };
+                let age_s = told.oldest_ms.map_or(0, |oldest_ms| now_ms.saturating_sub(oldest_ms) / 1_000);
+                let lag = &mut all[*lane as usize];
+                lag.waiting += waiting;
+                lag.pending += told.pending;
+                lag.dead += told.dead;
+                lag.oldest_s = lag.oldest_s.max(age_s);
+            }
         }
         Ok(all)
     }
 
-    async fn of_lane(&self, lane: Lane, stream: &str, group: &str) -> Result<Lag, String> {
-        let dead = number(&self.ask(cmd("XLEN").arg(dead_letters_of(stream)), stream).await?);
-        let told = self.group(stream, group).await?;
-        let at = told.as_ref().map_or("0-0", |told| told.at.as_str());
-        let waiting = match &told {
-            Some(Told { lag: Some(lag), .. }) => *lag,
-            Some(_) => self.count(stream, at).await?,
-            None => number(&self.ask(cmd("XLEN").arg(stream), stream).await?),
-        };
-        let pending = told.as_ref().map_or(0, |told| told.pending);
-        let mut oldest = self.first_after(stream, at).await?;
-        if pending > 0 {
-            oldest = oldest.into_iter().chain(self.first_pending(stream, group).await?).min();
-        }
-        let oldest_s = match oldest {
-            Some(oldest_ms) => self.now_ms(stream).await?.saturating_sub(oldest_ms) / 1_000,
-            None => 0,
-        };
-        Ok(Lag { lane, waiting, pending, oldest_s, dead })
-    }
-
     async fn ask(&self, command: &Cmd, stream: &str) -> Result<Value, String> {
         self.link.ask(command).await?.map_err(|fault| format!("{stream}: {fault}"))
-    }
-
-    async fn group(&self, stream: &str, group: &str) -> Result<Option<Told>, String> {
-        let answer = self.link.ask(cmd("XINFO").arg("GROUPS").arg(stream)).await?;
-        let groups = match answer {
-            Ok(Value::Array(groups)) => groups,
-            // There is no such stream.
-            Err(fault) if fault.code() == "ERR" => return Ok(None),
-            Err(fault) => return Err(format!("{stream}: {fault}")),
-            Ok(_) => return Ok(None),
-        };
-        Ok(groups.into_iter().filter_map(Told::read).find(|told| told.name == group))
     }
 
     async fn count(&self, stream: &str, at: &str) -> Result<u64, String> {
@@ -104,20 +87,6 @@ impl Lags {
         Ok(count)
     }
 
-    /// When the first entry behind an id was added, ms.
-    async fn first_after(&self, stream: &str, at: &str) -> Result<Option<u64>, String> {
-        let mut range = cmd("XRANGE");
-        range.arg(stream).arg(format!("({at}")).arg("+").arg("COUNT").arg(1);
-        let found = entries::of_entries(self.ask(&range, stream).await?);
-        Ok(found.first().map(Found::id).and_then(order).map(|(ms, _)| ms))
-    }
-
-    async fn first_pending(&self, stream: &str, group: &str) -> Result<Option<u64>, String> {
-        let answer = self.ask(cmd("XPENDING").arg(stream).arg(group), stream).await?;
-        let Value::Array(parts) = answer else { return Ok(None) };
-        Ok(parts.get(1).and_then(text).and_then(|id| order(&id)).map(|(ms, _)| ms))
-    }
-
     /// The server's own time: ids are made of that.
     async fn now_ms(&self, stream: &str) -> Result<u64, String> {
         let answer = self.ask(&cmd("TIME"), stream).await?;
@@ -127,24 +96,27 @@ impl Lags {
     }
 }
 
-/// What the server says of a group.
+/// What the server says of a group in one stream.
 struct Told {
-    name: String,
+    dead: u64,
     pending: u64,
+    /// Entries that nobody got yet, where the server knows.
+    waiting: Option<u64>,
+    /// The id behind which those are.
     at: String,
-    lag: Option<u64>,
+    oldest_ms: Option<u64>,
 }
 
 impl Told {
-    fn read(value: Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         let Value::Array(parts) = value else { return None };
-        let of = |name: &str| parts.chunks(2).find(|pair| text(&pair[0]).as_deref() == Some(name))?.get(1);
-        let lag = of("lag").filter(|lag| matches!(lag, Value::Int(_))).map(number);
+        let [dead, pending, waiting, at, oldest] = &parts[..] else { return None };
         Some(Self {
-            name: text(of("name")?)?,
-            pending: number(of("pending")?),
-            at: text(of("last-delivered-id")?)?,
-            lag,
+            dead: number(dead),
+            pending: number(pending),
+            waiting: (*waiting != Value::Int(-1)).then(|| number(waiting)),
+            at: text(at)?,
+            oldest_ms: text(oldest).and_then(|id| order(&id)).map(|(ms, _)| ms),
         })
     }
 }

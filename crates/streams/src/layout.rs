@@ -45,26 +45,35 @@ impl Layout {
         match key.filter(|_| self.is_partitioned) {
             None => Ok(self.lanes.stream_of(category, priority)),
             Some(key) => {
-                self.check_key(key)?;
+                check_key(&self.lanes, key)?;
                 Ok(self.lanes.stream_of(&format!("{category}:{key}"), priority))
             }
         }
     }
+}
 
-    fn check_key(&self, key: &str) -> Result<(), String> {
-        let is_inner = key.len() >= 4 && key.starts_with("__") && key.ends_with("__");
-        if key.is_empty() || key.chars().count() > KEY_LEN_MAX {
-            return Err(format!("a partition key must have 1 to {KEY_LEN_MAX} characters"));
-        }
-        if key.contains(':') || key == DEAD_LETTERS || key == self.lanes.suffix() || is_inner {
-            return Err(format!(
-                "the partition key `{key}` cannot be part of a stream's name: it must have no colon, and be neither `{DEAD_LETTERS}`, nor `{}`, nor \
-                 between two underscores on either side",
-                self.lanes.suffix()
-            ));
-        }
-        Ok(())
+/// Whether a key can be part of a stream's name: such as `backfill` would be the category's own backfill lane.
+///
+/// # Errors
+/// What it must be, as a phrase.
+pub(crate) fn check_key(lanes: &Lanes, key: &str) -> Result<(), String> {
+    let is_inner = key.len() >= 4 && key.starts_with("__") && key.ends_with("__");
+    if key.is_empty() || key.chars().count() > KEY_LEN_MAX {
+        return Err(format!("a partition key must have 1 to {KEY_LEN_MAX} characters"));
     }
+    if key.contains(':') || key == DEAD_LETTERS || key == lanes.suffix() || is_inner {
+        return Err(format!(
+            "the partition key `{key}` cannot be part of a stream's name: it must have no colon, and be neither `{DEAD_LETTERS}`, nor `{}`, nor \
+             between two underscores on either side",
+            lanes.suffix()
+        ));
+    }
+    Ok(())
+}
+
+/// The set of a category's partition keys.
+pub(crate) fn partitions_of(category: &str) -> String {
+    format!("{category}:{PARTITIONS}")
 }
 
 /// Where the dead letters of a stream are.

@@ -11,6 +11,7 @@
 //! A category has two lanes, each a stream of its own and first in, first out ([`Lanes`]); an entry has one field, `data`, with a JSON object of `data` and
 //! `metadata` ([`envelope`]). What cannot be handled goes to the dead letters of its lane, and from there back to its lane.
 
+mod category;
 mod dead_letters;
 mod entry;
 mod lag;

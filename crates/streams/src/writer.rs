@@ -3,6 +3,8 @@
 use overtake_peer::redis::{Fault, RedisServer, Wire};
 use redis::{Pipeline, Value, cmd};
 
+use crate::layout::partitions_of;
+
 /// The fields of an entry: names and values.
 pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -59,7 +61,7 @@ impl Writer {
             return Ok(Ok(()));
         }
         let mut record = cmd("SADD");
-        record.arg(format!("{category}:{}", crate::PARTITIONS)).arg(keys);
+        record.arg(partitions_of(category)).arg(keys);
         Ok(self.wire.ask(&record).await?.map(drop))
     }
 

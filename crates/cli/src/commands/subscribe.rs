@@ -60,6 +60,9 @@ struct Reading {
     /// A group that is made begins with what is added from now on, in place of the oldest entry.
     #[arg(long)]
     from_now: bool,
+    /// The category is parted by keys: the streams of each partition are read, too, and the group has one entry of each at a time.
+    #[arg(long)]
+    partitions: bool,
 }
 
 /// Joins the group and works until it is told to stop.
@@ -75,11 +78,12 @@ pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
 }
 
 fn options(args: &SubscribeArgs) -> Result<SubscribeOptions, Failure> {
-    let Reading { attempts, claim_idle, from_now } = args.reading;
+    let Reading { attempts, claim_idle, from_now, partitions } = args.reading;
     let usual = Retry::default();
     Ok(SubscribeOptions {
         consumer: args.manner.name(),
         lanes: args.redis.lanes()?,
+        partitions,
         // What waits for a slot would be held, while others might do it.
         batch: 1,
         retry: Retry { attempts, initial: args.manner.delay().unwrap_or(usual.initial), ..usual },

@@ -1,6 +1,6 @@
 //! Dead letters in Redis: streams of their own, which all groups of a category share.
 
-use overtake_streams::{DeadLetter as Letter, DeadLetters, Lane, Lanes, RedisServer, dead_letters_of};
+use overtake_streams::{DeadLetter as Letter, DeadLetters, Lane, Lanes, RedisServer};
 use serde_json::{Map, Value, json};
 
 use super::DeadLetter;
@@ -11,13 +11,12 @@ use crate::failure::{Exit, Failure};
 pub(crate) struct Streams<'a> {
     of: &'a Of,
     letters: DeadLetters,
-    lanes: Lanes,
 }
 
 impl<'a> Streams<'a> {
     pub(super) fn new(of: &'a Of, server: &RedisServer, lanes: Lanes) -> Result<Self, Failure> {
-        let letters = DeadLetters::new(server, of.named()?, lanes.clone()).map_err(Failure::usage)?;
-        Ok(Self { of, letters, lanes })
+        let letters = DeadLetters::new(server, of.named()?, lanes).map_err(Failure::usage)?;
+        Ok(Self { of, letters })
     }
 
     pub(super) async fn list(&self, limit: u64) -> Result<Vec<DeadLetter>, Failure> {
@@ -35,7 +34,7 @@ impl<'a> Streams<'a> {
 
     pub(super) async fn replay(&self, id: &str) -> Result<String, Failure> {
         let letter = self.letter(id).await?;
-        match self.letters.replay(id, Some(letter.lane)).await.map_err(failed)? {
+        match self.letters.replay(&letter.name(), None).await.map_err(failed)? {
             true => Ok(letter.stream),
             false => Err(none(id)),
         }
@@ -47,7 +46,7 @@ impl<'a> Streams<'a> {
         }
         let mut count = 0;
         for letter in self.wanted().await? {
-            count += u64::from(self.letters.replay(&letter.id, Some(letter.lane)).await.map_err(failed)?);
+            count += u64::from(self.letters.replay(&letter.name(), None).await.map_err(failed)?);
         }
         Ok(count)
     }
@@ -58,7 +57,7 @@ impl<'a> Streams<'a> {
         }
         let mut count = 0;
         for letter in self.wanted().await? {
-            count += u64::from(self.letters.remove(&letter.id, Some(letter.lane)).await.map_err(failed)?);
+            count += u64::from(self.letters.remove(&letter.name(), None).await.map_err(failed)?);
         }
         Ok(count)
     }
@@ -108,9 +107,7 @@ impl<'a> Streams<'a> {
         DeadLetter {
             id: letter.id.clone(),
             stream: letter.stream.clone(),
-            dead_letters: dead_letters_of(
-                &self.lanes.stream(self.of.category.as_deref().unwrap_or_default(), letter.lane),
-            ),
+            dead_letters: letter.dead_letters.clone(),
             group: letter.group.clone().unwrap_or_default(),
             kind: said("/headers/type"),
             priority: metadata.pointer("/domain/priority").map(ToString::to_string).unwrap_or_default(),

@@ -47,6 +47,15 @@ impl Story {
         lines.filter_map(|line| line["output"].as_str().map(|text| text.trim_end().to_owned())).collect()
     }
 
+    /// Records the key of a partition, as writers do.
+    fn record(&self, key: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let server = server(&self.url()).expect("a server");
+        let done =
+            runtime.block_on(async { Writer::connect(&server).await?.record_keys("customer", &[key]).await });
+        done.expect("it is there").expect("recorded");
+    }
+
     fn dlq(&self, words: &[&str]) -> Run {
         run(&[&["dlq"], words, &["--redis", &self.url(), "--category", "customer"]].concat(), b"")
     }
@@ -126,4 +135,32 @@ fn a_server_that_is_not_there_and_a_url_that_is_none_say_what_to_do() {
     assert!(wrong.stderr.contains("must begin with redis://"), "{wrong:?}");
     let password = run(&words("redis://:secret@127.0.0.1:1"), b"");
     assert!(password.stderr.contains("OVERTAKE_REDIS_PASSWORD"), "{password:?}");
+}
+
+#[test]
+fn partitions_are_worked_in_their_order_and_their_dead_letters_are_found() {
+    let Some(story) = Story::begin() else { return };
+    for key in ["7", "8"] {
+        story.record(key);
+        let of_key = |data: Value, priority| {
+            let (_, fields) = Story::entry(&data, priority);
+            (Lanes::enabled().stream_of(&format!("customer:{key}"), priority), fields)
+        };
+        story.add(&[of_key(json!("late"), -50), of_key(json!("1"), 0), of_key(json!("2"), 100)]);
+    }
+    let handled = story.handled(&["--partitions"], "echo $OVERTAKE_STREAM $OVERTAKE_PRIORITY $(cat)");
+    let of = |stream: &str| {
+        handled.iter().filter(|line| line.starts_with(&format!("{stream} "))).collect::<Vec<_>>()
+    };
+    assert_eq!(of("customer:7"), ["customer:7 0 \"1\"", "customer:7 100 \"2\""]);
+    assert_eq!(of("customer:8:backfill"), ["customer:8:backfill -50 \"late\""]);
+    assert!(handled[4..].iter().all(|line| line.contains("late")), "{handled:?}");
+
+    let (_, fields) = Story::entry(&json!("bad"), 0);
+    story.add(&[("customer:7".to_owned(), fields)]);
+    story.subscribe(&["--partitions", "--attempts", "1"], "exit 1").ok();
+    assert_eq!(story.dead().len(), 1);
+    assert!(story.dead()[0].starts_with("customer:7:dlq "), "{:?}", story.dead());
+    story.dlq(&["replay-all"]).ok();
+    assert_eq!(story.dead(), Vec::<String>::new());
 }

@@ -19,7 +19,7 @@ use crate::entry::Entry;
 use crate::lanes::Lane;
 use crate::writer::Fields;
 
-/// Where a lane has so many entries that failed and wait, nothing new is fetched of it.
+/// Where a stream has so many entries that failed and wait, nothing new is fetched of it.
 const LATER_MAX: usize = 1_000;
 
 /// An entry that waits.
@@ -42,113 +42,159 @@ pub(super) struct Doom {
 /// When, and in which order among those of one instant.
 type Due = (Instant, u64);
 
-#[derive(Default)]
+/// What is held of one stream.
 struct Lot {
+    lane: Lane,
     ready: VecDeque<Entry>,
     out: HashMap<String, u64>,
     later: BTreeMap<Due, Later>,
     when: HashMap<String, Due>,
 }
 
+impl Lot {
+    fn new(lane: Lane) -> Self {
+        Self {
+            lane,
+            ready: VecDeque::new(),
+            out: HashMap::new(),
+            later: BTreeMap::new(),
+            when: HashMap::new(),
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.out.contains_key(id)
+            || self.when.contains_key(id)
+            || self.ready.iter().any(|entry| entry.id() == id)
+    }
+
+    fn next_due(&self) -> Option<Due> {
+        self.later.first_key_value().map(|(due, _)| *due)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.out.is_empty() && self.later.is_empty()
+    }
+}
+
+/// What is held, by streams. A stream of which nothing is held has no lot.
 #[derive(Default)]
 pub(super) struct Held {
-    lots: [Lot; 2],
+    lots: HashMap<String, Lot>,
     count: u64,
 }
 
 impl Held {
-    fn lot(&self, lane: Lane) -> &Lot {
-        &self.lots[lane as usize]
+    fn lot_mut(&mut self, lane: Lane, stream: &str) -> &mut Lot {
+        self.lots.entry(stream.to_owned()).or_insert_with(|| Lot::new(lane))
     }
 
-    fn lot_mut(&mut self, lane: Lane) -> &mut Lot {
-        &mut self.lots[lane as usize]
+    fn of_lane(&mut self, lane: Lane) -> impl Iterator<Item = (&String, &mut Lot)> {
+        self.lots.iter_mut().filter(move |(_, lot)| lot.lane == lane)
     }
 
-    pub(super) fn has(&self, lane: Lane, id: &str) -> bool {
-        let lot = self.lot(lane);
-        lot.out.contains_key(id)
-            || lot.when.contains_key(id)
-            || lot.ready.iter().any(|entry| entry.id() == id)
+    pub(super) fn has(&self, stream: &str, id: &str) -> bool {
+        self.lots.get(stream).is_some_and(|lot| lot.has(id))
+    }
+
+    /// Whether anything of a stream is held.
+    pub(super) fn has_any(&self, stream: &str) -> bool {
+        self.lots.contains_key(stream)
     }
 
     /// Takes in what was fetched, unless it is here already.
     pub(super) fn fetch(&mut self, entry: Entry) {
-        if !self.has(entry.lane(), entry.id()) {
-            self.lot_mut(entry.lane()).ready.push_back(entry);
+        if !self.has(entry.stream(), entry.id()) {
+            self.lot_mut(entry.lane(), entry.stream()).ready.push_back(entry);
         }
     }
 
     /// The next of a lane, to be handed over.
     pub(super) fn take(&mut self, lane: Lane) -> Option<Entry> {
-        let lot = self.lot_mut(lane);
+        let (_, lot) = self.of_lane(lane).find(|(_, lot)| !lot.ready.is_empty())?;
         let entry = lot.ready.pop_front()?;
         lot.out.insert(entry.id().to_owned(), entry.attempt());
         Some(entry)
     }
 
+    /// Whether something of a lane is to be handed over, or is due.
+    pub(super) fn has_next(&mut self, lane: Lane, now: Instant) -> bool {
+        self.of_lane(lane)
+            .any(|(_, lot)| !lot.ready.is_empty() || lot.next_due().is_some_and(|(at, _)| at <= now))
+    }
+
     /// Nobody took it after all.
     pub(super) fn put_back(&mut self, entry: Entry) {
-        let lot = self.lot_mut(entry.lane());
-        if lot.out.remove(entry.id()).is_some() {
+        if let Some(lot) = self.lots.get_mut(entry.stream())
+            && lot.out.remove(entry.id()).is_some()
+        {
             lot.ready.push_front(entry);
         }
     }
 
     /// It is settled, or somebody else's.
-    pub(super) fn forget(&mut self, lane: Lane, id: &str) {
-        let lot = self.lot_mut(lane);
+    pub(super) fn forget(&mut self, stream: &str, id: &str) {
+        let Some(lot) = self.lots.get_mut(stream) else { return };
         lot.out.remove(id);
         if let Some(due) = lot.when.remove(id) {
             lot.later.remove(&due);
         }
         lot.ready.retain(|entry| entry.id() != id);
+        if lot.is_empty() {
+            self.lots.remove(stream);
+        }
     }
 
     /// Whether it is handed over and not settled.
-    pub(super) fn is_out(&self, lane: Lane, id: &str) -> bool {
-        self.lot(lane).out.contains_key(id)
+    pub(super) fn is_out(&self, entry: &Entry) -> bool {
+        self.lots.get(entry.stream()).is_some_and(|lot| lot.out.contains_key(entry.id()))
     }
 
     /// It waits.
-    pub(super) fn postpone(&mut self, lane: Lane, due: Instant, later: Later) {
-        self.forget(lane, &later.id);
+    pub(super) fn postpone(&mut self, lane: Lane, stream: &str, due: Instant, later: Later) {
+        self.forget(stream, &later.id);
         self.count += 1;
         let due = (due, self.count);
-        let lot = self.lot_mut(lane);
+        let lot = self.lot_mut(lane, stream);
         lot.when.insert(later.id.clone(), due);
         lot.later.insert(due, later);
     }
 
-    /// One that is due, which is not held any more.
-    pub(super) fn due(&mut self, lane: Lane, now: Instant) -> Option<Later> {
-        let lot = self.lot_mut(lane);
-        let (&due, _) = lot.later.first_key_value().filter(|((at, _), _)| *at <= now)?;
-        let later = lot.later.remove(&due)?;
-        lot.when.remove(&later.id);
-        Some(later)
+    /// The one of a lane that was due first, and its stream. It is not held any more.
+    pub(super) fn due(&mut self, lane: Lane, now: Instant) -> Option<(String, Later)> {
+        let due = |lot: &Lot| lot.next_due().filter(|(at, _)| *at <= now);
+        let first = self.of_lane(lane).filter_map(|(stream, lot)| Some((due(lot)?, stream.clone()))).min();
+        let (due, stream) = first?;
+        let later = self.lots.get_mut(&stream)?.later.remove(&due)?;
+        self.forget(&stream, &later.id);
+        Some((stream, later))
     }
 
     /// When the next one is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.lots.iter().filter_map(|lot| lot.later.first_key_value().map(|((at, _), _)| *at)).min()
+        self.lots.values().filter_map(|lot| lot.next_due().map(|(at, _)| at)).min()
     }
 
-    /// Whether more may be fetched of a lane.
-    pub(super) fn has_room(&self, lane: Lane) -> bool {
-        self.lot(lane).later.len() < LATER_MAX
+    /// Whether more may be fetched of a stream.
+    pub(super) fn has_room(&self, stream: &str) -> bool {
+        self.lots.get(stream).is_none_or(|lot| lot.later.len() < LATER_MAX)
     }
 
-    /// All of a lane.
-    pub(super) fn ids(&self, lane: Lane) -> Vec<String> {
-        let lot = self.lot(lane);
+    /// The streams of which something is held.
+    pub(super) fn streams(&self) -> Vec<String> {
+        self.lots.keys().cloned().collect()
+    }
+
+    /// All of a stream.
+    pub(super) fn ids(&self, stream: &str) -> Vec<String> {
+        let Some(lot) = self.lots.get(stream) else { return Vec::new() };
         let ready = lot.ready.iter().map(|entry| entry.id().to_owned());
         ready.chain(lot.out.keys().cloned()).chain(lot.when.keys().cloned()).collect()
     }
 
     /// Gives up what is not handed over: the ids, how often each was tried, and how long until it is due.
-    pub(super) fn give_up(&mut self, lane: Lane, now: Instant) -> Vec<(String, u64, Duration)> {
-        let lot = self.lot_mut(lane);
+    pub(super) fn give_up(&mut self, stream: &str, now: Instant) -> Vec<(String, u64, Duration)> {
+        let Some(lot) = self.lots.get_mut(stream) else { return Vec::new() };
         lot.when.clear();
         // What was fetched and not handed over was not tried.
         let ready = lot
@@ -168,7 +214,7 @@ mod tests {
 
     fn entry(lane: Lane, id: &str) -> Entry {
         let fields = vec![(b"data".to_vec(), br#"{"data":1}"#.to_vec())];
-        Entry::read(lane, "s".to_owned(), id.to_owned(), &fields, 1).expect("an entry")
+        Entry::read(lane, lane.to_string(), id.to_owned(), &fields, 1).expect("an entry")
     }
 
     fn later(id: &str) -> Later {
@@ -182,14 +228,14 @@ mod tests {
             held.fetch(entry(Lane::Primary, id));
             held.take(Lane::Primary).expect("ready");
         }
-        held.postpone(Lane::Primary, now + Duration::from_secs(2), later("1-0"));
-        held.postpone(Lane::Primary, now + Duration::from_secs(1), later("2-0"));
-        assert!(!held.is_out(Lane::Primary, "1-0"));
+        held.postpone(Lane::Primary, "primary", now + Duration::from_secs(2), later("1-0"));
+        held.postpone(Lane::Primary, "primary", now + Duration::from_secs(1), later("2-0"));
+        assert!(!held.is_out(&entry(Lane::Primary, "1-0")));
         assert_eq!(held.next_due(), Some(now + Duration::from_secs(1)));
         assert!(held.due(Lane::Primary, now).is_none());
         let both = now + Duration::from_secs(3);
         let due = [held.due(Lane::Primary, both), held.due(Lane::Primary, both)];
-        assert_eq!(due.map(|later| later.expect("due").id), ["2-0", "1-0"]);
+        assert_eq!(due.map(|due| due.expect("due").1.id), ["2-0", "1-0"]);
     }
 
     #[test]
@@ -202,24 +248,24 @@ mod tests {
         held.fetch(taken.clone());
         assert!(held.take(Lane::Backfill).is_none());
         held.put_back(taken);
-        assert_eq!(held.ids(Lane::Backfill), ["1-0"]);
+        assert_eq!(held.ids("backfill"), ["1-0"]);
         // The other lane may have one of the same name.
         held.fetch(entry(Lane::Primary, "1-0"));
-        assert_eq!(held.ids(Lane::Primary), ["1-0"]);
-        held.forget(Lane::Backfill, "1-0");
-        assert!(held.ids(Lane::Backfill).is_empty());
+        assert_eq!(held.ids("primary"), ["1-0"]);
+        held.forget("backfill", "1-0");
+        assert!(held.ids("backfill").is_empty());
     }
 
     #[test]
     fn what_is_given_up_untried_does_not_count() {
         let (mut held, now) = (Held::default(), Instant::now());
         held.fetch(entry(Lane::Primary, "1-0"));
-        held.postpone(Lane::Primary, now + Duration::from_secs(5), later("2-0"));
+        held.postpone(Lane::Primary, "primary", now + Duration::from_secs(5), later("2-0"));
         held.fetch(entry(Lane::Primary, "3-0"));
         let out = held.take(Lane::Primary).expect("ready");
-        let given = held.give_up(Lane::Primary, now);
+        let given = held.give_up("primary", now);
         let five = Duration::from_secs(5);
         assert_eq!(given, [("3-0".to_owned(), 0, Duration::ZERO), ("2-0".to_owned(), 1, five)]);
-        assert_eq!(held.ids(Lane::Primary), [out.id()]);
+        assert_eq!(held.ids("primary"), [out.id()]);
     }
 }

@@ -32,14 +32,15 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 async fn keep(shared: &Shared) -> Result<(), String> {
     let (options, mut declined) = (&shared.options, Ok(()));
-    for &lane in options.lanes.all() {
-        let (stream, ids) = (shared.stream(lane), shared.held().ids(lane));
+    let streams = shared.held().streams();
+    for stream in streams {
+        let ids = shared.held().ids(&stream);
         for some in ids.chunks(PAGE) {
             let keep = scripts::keep(&stream, &options.group, &options.consumer, some);
             let gone = match shared.settling.ask(&keep).await? {
                 Ok(Value::Array(gone)) => gone,
                 Ok(_) => continue,
-                // A fault of one lane must not keep the other lane's entries from being kept.
+                // A fault of one stream must not keep the entries of another from being kept.
                 Err(fault) => {
                     declined = declined.and(Err(format!("{stream}: {fault}")));
                     break;
@@ -48,7 +49,7 @@ async fn keep(shared: &Shared) -> Result<(), String> {
             for id in gone {
                 // It may have been settled meanwhile, which is the same.
                 if let Value::BulkString(id) = id {
-                    shared.held().forget(lane, &String::from_utf8_lossy(&id));
+                    shared.held().forget(&stream, &String::from_utf8_lossy(&id));
                 }
             }
         }

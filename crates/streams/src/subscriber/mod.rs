@@ -9,6 +9,7 @@
 mod held;
 mod keeper;
 mod options;
+mod partitions;
 mod reader;
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -90,14 +91,22 @@ impl Shared {
         self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// An entry is settled, or somebody else's: the next of its partition may follow.
+    fn forget(&self, stream: &str, id: &str) {
+        self.held().forget(stream, id);
+        if self.options.partitions {
+            self.changed.notify_one();
+        }
+    }
+
     fn stream(&self, lane: Lane) -> String {
         self.options.lanes.stream(&self.options.category, lane)
     }
 
     /// It waits as long as so many attempts mean.
-    fn postpone(&self, lane: Lane, later: Later) -> Duration {
+    fn postpone(&self, lane: Lane, stream: &str, later: Later) -> Duration {
         let wait = self.options.retry.wait_after(later.attempts);
-        self.held().postpone(lane, Instant::now() + wait, later);
+        self.held().postpone(lane, stream, Instant::now() + wait, later);
         self.changed.notify_one();
         wait
     }
@@ -114,41 +123,51 @@ impl Shared {
                 ended = &mut reader => return ended.ok(),
                 () = tokio::time::sleep(WAKE) => {}
             }
-            let mut unblock = cmd("CLIENT");
-            unblock.arg("UNBLOCK").arg(self.reads_as.load(Ordering::Relaxed));
             // Where nobody answers the read ends, too.
-            let _ = self.settling.ask(&unblock).await;
+            let _ = self.unblock().await;
         }
     }
 
+    async fn unblock(&self) -> Result<(), String> {
+        let mut unblock = cmd("CLIENT");
+        unblock.arg("UNBLOCK").arg(self.reads_as.load(Ordering::Relaxed));
+        self.settling.ask(&unblock).await.map(drop)
+    }
+
     /// Adds the dead letter, then acknowledges; where it cannot be added the entry waits.
-    async fn bury(&self, lane: Lane, id: String, attempts: u64, doom: Doom) -> Result<Fate, String> {
-        let stream = self.stream(lane);
+    async fn bury(
+        &self,
+        lane: Lane,
+        stream: &str,
+        id: String,
+        attempts: u64,
+        doom: Doom,
+    ) -> Result<Fate, String> {
         let SubscribeOptions { group, consumer, .. } = &self.options;
-        let mut bury = scripts::bury([&stream, &dead_letters_of(&stream)], group, consumer, &id);
-        for (name, value) in letter(&stream, &id, &self.options, attempts, &doom.why, &doom.fields) {
+        let mut bury = scripts::bury([stream, &dead_letters_of(stream)], group, consumer, &id);
+        for (name, value) in letter(stream, &id, &self.options, attempts, &doom.why, &doom.fields) {
             bury.arg(name).arg(value);
         }
         // What is asked again finds that it is done.
         let answer = self.settling.ask_for(&bury, self.patience()).await;
         let fault = match answer {
-            Ok(Ok(Value::Int(1))) => {
-                self.held().forget(lane, &id);
-                return Ok(Fate::Dead);
-            }
-            Ok(Ok(_)) => {
-                self.held().forget(lane, &id);
-                return Ok(Fate::Gone);
+            Ok(Ok(answer)) => {
+                if self.options.partitions {
+                    // Nothing is lost where nobody hears it: a consumer of a group that holds nothing.
+                    let _ = self.settling.ask(&scripts::leave(stream, group, consumer)).await;
+                }
+                self.forget(stream, &id);
+                return Ok(if answer == Value::Int(1) { Fate::Dead } else { Fate::Gone });
             }
             Ok(Err(fault)) => fault,
             Err(lost) => {
-                self.postpone(lane, Later { id, attempts, doom: Some(doom) });
+                self.postpone(lane, stream, Later { id, attempts, doom: Some(doom) });
                 return Err(lost);
             }
         };
-        let why = format!("the dead letters {} cannot be written: {fault}", dead_letters_of(&stream));
+        let why = format!("the dead letters {} cannot be written: {fault}", dead_letters_of(stream));
         tracing::warn!(%id, %why, "an entry that failed stays where it is");
-        self.postpone(lane, Later { id, attempts, doom: Some(doom) });
+        self.postpone(lane, stream, Later { id, attempts, doom: Some(doom) });
         Ok(Fate::Kept(why))
     }
 }
@@ -206,12 +225,18 @@ impl Subscriber {
     /// # Errors
     /// The server does not hear it, or declines; the entry comes again.
     pub async fn ack(&self, entry: &Entry) -> Result<bool, String> {
-        let mut ack = cmd("XACK");
-        ack.arg(entry.stream()).arg(&self.running.shared.options.group).arg(entry.id());
-        let shared = &self.running.shared;
+        let (shared, stream) = (&self.running.shared, entry.stream());
+        let SubscribeOptions { group, consumer, partitions, .. } = &shared.options;
+        let ack = if *partitions {
+            scripts::ack(stream, group, consumer, entry.id())
+        } else {
+            let mut ack = cmd("XACK");
+            ack.arg(stream).arg(group).arg(entry.id());
+            ack
+        };
         let why = match shared.settling.ask_for(&ack, shared.patience()).await {
             Ok(Ok(answer)) => {
-                shared.held().forget(entry.lane(), entry.id());
+                shared.forget(stream, entry.id());
                 return Ok(answer == Value::Int(1));
             }
             Ok(Err(fault)) => {
@@ -220,9 +245,9 @@ impl Subscriber {
             Err(lost) => lost,
         };
         // An entry that stays out is kept from everybody for as long as this process lives.
-        if shared.held().is_out(entry.lane(), entry.id()) {
+        if shared.held().is_out(entry) {
             let later = Later { id: entry.id().to_owned(), attempts: entry.attempt(), doom: None };
-            shared.postpone(entry.lane(), later);
+            shared.postpone(entry.lane(), stream, later);
         }
         Err(why)
     }
@@ -235,11 +260,11 @@ impl Subscriber {
         if self.running.shared.options.retry.is_over(entry.attempt()) {
             return self.reject(entry, why).await;
         }
-        if !self.running.shared.held().is_out(entry.lane(), entry.id()) {
+        if !self.running.shared.held().is_out(entry) {
             return Ok(Fate::Gone);
         }
         let later = Later { id: entry.id().to_owned(), attempts: entry.attempt(), doom: None };
-        Ok(Fate::Again(self.running.shared.postpone(entry.lane(), later)))
+        Ok(Fate::Again(self.running.shared.postpone(entry.lane(), entry.stream(), later)))
     }
 
     /// It will never be done: it is a dead letter of its lane at once.
@@ -247,11 +272,12 @@ impl Subscriber {
     /// # Errors
     /// The server does not hear it; the entry stays pending.
     pub async fn reject(&self, entry: &Entry, why: &str) -> Result<Fate, String> {
-        if !self.running.shared.held().is_out(entry.lane(), entry.id()) {
+        if !self.running.shared.held().is_out(entry) {
             return Ok(Fate::Gone);
         }
         let doom = Doom { why: why.to_owned(), fields: entry.fields().clone() };
-        self.running.shared.bury(entry.lane(), entry.id().to_owned(), entry.attempt(), doom).await
+        let (stream, id) = (entry.stream(), entry.id().to_owned());
+        self.running.shared.bury(entry.lane(), stream, id, entry.attempt(), doom).await
     }
 
     /// Ends: what is held and not handed over is given back, for others to take at once, or when it is due; and
@@ -267,18 +293,22 @@ impl Subscriber {
         running.keeper.abort();
         // With its connection: else the server would still have a consumer that reads.
         drop(ended);
-        let SubscribeOptions { lanes, group, consumer, claim_idle, .. } = &running.shared.options;
+        let SubscribeOptions { lanes, group, consumer, claim_idle, partitions, .. } = &running.shared.options;
         let (shared, mut declined) = (&running.shared, Ok(()));
-        for &lane in lanes.all() {
-            let stream = shared.stream(lane);
-            let given = shared.held().give_up(lane, Instant::now());
+        let streams = match partitions {
+            // A consumer is in the groups of those streams only of which it holds something.
+            true => shared.held().streams(),
+            false => lanes.all().iter().map(|&lane| shared.stream(lane)).collect(),
+        };
+        for stream in streams {
+            let given = shared.held().give_up(&stream, Instant::now());
             for some in given.chunks(keeper::PAGE) {
                 let mut hand_back = scripts::hand_back(&stream, group, consumer);
                 for (id, attempts, until) in some {
                     let idle = claim_idle.saturating_sub(*until).as_millis();
                     hand_back.arg(id).arg(attempts).arg(u64::try_from(idle).unwrap_or(u64::MAX));
                 }
-                // A fault of one lane must not keep the other lane's entries from being given back.
+                // A fault of one stream must not keep the entries of another from being given back.
                 let given = shared.settling.ask(&hand_back).await?.map(drop);
                 declined = declined.and(given.map_err(|fault| format!("{stream}: {fault}")));
             }

@@ -38,6 +38,9 @@ pub struct SubscribeOptions {
     pub consumer: String,
     /// The lanes of the category; as whoever writes into them has them.
     pub lanes: Lanes,
+    /// The category is parted by keys: also the lanes of each partition are read, `CATEGORY:KEY` and `CATEGORY:KEY:SUFFIX`, of the keys in the set `CATEGORY:__partitions__`. The
+    /// whole group has one entry of each of those streams at a time, so `batch` and `batch_backfill` do not matter.
+    pub partitions: bool,
     /// At most so many entries of the primary lane are fetched together; 10.
     pub batch: u16,
     /// At most so many of the backfill lane are; 1. What is fetched is held by this consumer, while others might do it.
@@ -61,6 +64,7 @@ impl SubscribeOptions {
             group: group.into(),
             consumer: some_name(),
             lanes: Lanes::default(),
+            partitions: false,
             batch: 10,
             batch_backfill: 1,
             block: Duration::from_secs(1),

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::held::{Doom, Later};
+use super::partitions::Partitions;
 use super::{Shared, SubscribeOptions};
 use crate::entry::Entry;
 use crate::lanes::Lane;
@@ -27,10 +28,10 @@ const UNSETTLED_MAX: u64 = 10;
 /// The longest wait between two looks for what others left.
 const CLAIM: Duration = Duration::from_secs(30);
 /// A lane that the server does not let us read is tried again after so long at first, twice as long each time, and so long at most.
-const BROKEN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+pub(super) const BROKEN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Why there is no entry.
-enum Stop {
+pub(super) enum Stop {
     /// The connection is lost, or the server can do nothing now.
     Lost(String),
     /// The stream of a lane or its group is gone, and is to be made again.
@@ -61,10 +62,11 @@ impl From<String> for Stop {
 
 pub(super) struct Reader {
     server: RedisServer,
-    shared: Arc<Shared>,
-    wire: Option<Wire>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) wire: Option<Wire>,
+    pub(super) parts: Partitions,
     /// A read that waits.
-    blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
+    pub(super) blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
     /// Of each lane: when to look again for what others left.
     claim_at: [Instant; 2],
     /// The lanes that the server does not let us read.
@@ -75,7 +77,8 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(server: RedisServer, shared: Arc<Shared>) -> Self {
         let (broken, claim_at) = ([None, None], [Instant::now(); 2]);
-        Self { server, shared, wire: None, blocked: None, claim_at, broken, was_begun: false }
+        let parts = Partitions::default();
+        Self { server, shared, wire: None, parts, blocked: None, claim_at, broken, was_begun: false }
     }
 
     /// Until nobody can want anything any more, and no read is under way.
@@ -88,6 +91,7 @@ impl Reader {
             }
         }
         if let Some(blocked) = self.blocked.take()
+            && !self.shared.options.partitions
             && let Ok(Ok(answer)) = blocked.await
         {
             let _ = self.keep_new(answer).await;
@@ -100,7 +104,11 @@ impl Reader {
         let mut backoff = Backoff::new();
         let mut is_told = false;
         loop {
-            let stop = match self.ladder(wants).await {
+            let next = match self.shared.options.partitions {
+                true => self.partition_ladder(wants).await,
+                false => self.ladder(wants).await,
+            };
+            let stop = match next {
                 Ok(entry) => return entry.map(Ok),
                 Err(stop) => stop,
             };
@@ -218,17 +226,17 @@ impl Reader {
                 return Ok(Some(entry));
             }
             let due = self.shared.held().due(lane, Instant::now());
-            let Some(Later { id, attempts, doom }) = due else { return Ok(None) };
+            let Some((stream, Later { id, attempts, doom })) = due else { return Ok(None) };
             match doom {
-                Some(doom) => drop(self.shared.bury(lane, id, attempts, doom).await?),
-                None => self.shared.again(lane, id, attempts).await?,
+                Some(doom) => drop(self.shared.bury(lane, &stream, id, attempts, doom).await?),
+                None => self.shared.again(lane, &stream, id, attempts).await?,
             }
         }
     }
 
     /// Whether there was something.
     async fn read_primary(&mut self) -> Result<bool, Stop> {
-        if self.is_broken(Lane::Primary) || !self.shared.held().has_room(Lane::Primary) {
+        if self.is_broken(Lane::Primary) || !self.shared.held().has_room(&self.shared.options.category) {
             return Ok(false);
         }
         self.read_at_once(Lane::Primary).await
@@ -267,7 +275,7 @@ impl Reader {
     /// Takes over a batch of what others left in a lane, when it is time to look. Whether there was something.
     async fn look_for_left(&mut self, lane: Lane) -> Result<bool, Stop> {
         let is_read = self.shared.options.lanes.all().contains(&lane) && !self.is_broken(lane);
-        let is_wanted = is_read && self.shared.held().has_room(lane);
+        let is_wanted = is_read && self.shared.held().has_room(&self.shared.stream(lane));
         if !is_wanted || self.claim_at[lane as usize] > Instant::now() {
             return Ok(false);
         }
@@ -288,7 +296,7 @@ impl Reader {
         let Some(Value::Array(all)) = parts.next() else { return Ok(false) };
         let has_some = !all.is_empty();
         for (id, fields, count) in all.into_iter().filter_map(counted) {
-            self.shared.take_in(lane, id, fields, count).await?;
+            self.shared.take_in(lane, &stream, id, fields, count).await?;
         }
         Ok(has_some)
     }
@@ -337,7 +345,8 @@ impl Reader {
         let options = &self.shared.options;
         let lanes: Vec<Lane> = {
             let held = self.shared.held();
-            let may_be_read = |lane: &Lane| held.has_room(*lane) && !self.is_broken(*lane);
+            let may_be_read =
+                |lane: &Lane| held.has_room(&self.shared.stream(*lane)) && !self.is_broken(*lane);
             options.lanes.all().iter().copied().filter(may_be_read).collect()
         };
         let Some(wire) = self.wire.as_ref().filter(|_| !lanes.is_empty()) else { return };
@@ -377,7 +386,7 @@ impl Reader {
             for found in found {
                 if let entries::Found::Entry(entries::Entry { id, fields }) = found {
                     has_some = true;
-                    self.shared.take_in(lane, id, fields, 1).await?;
+                    self.shared.take_in(lane, &stream, id, fields, 1).await?;
                 }
             }
         }
@@ -391,10 +400,15 @@ impl Reader {
         })
     }
 
-    async fn begin_again(&mut self) -> Result<(), Stop> {
+    pub(super) async fn begin_again(&mut self) -> Result<(), Stop> {
         self.wire = Some(self.server.connect().await?);
         let own = ask_plainly(self.wire.as_ref(), cmd("CLIENT").arg("ID").to_owned()).await?;
         self.shared.reads_as.store(number(own), Ordering::Relaxed);
+        if self.shared.options.partitions {
+            self.begin_partitions(!self.was_begun).await?;
+            self.was_begun = true;
+            return Ok(());
+        }
         for &lane in self.shared.options.lanes.all() {
             let begun = self.begin_lane(lane).await;
             match self.was_begun || lane == Lane::Backfill {
@@ -437,10 +451,10 @@ impl Reader {
             let is_last = all.len() < PAGE;
             for (id, idle, attempts) in all.into_iter().filter_map(pending_of) {
                 from = format!("({id}");
-                if !self.shared.held().has(lane, &id) {
+                if !self.shared.held().has(&stream, &id) {
                     let wait = self.shared.options.retry.wait_after(attempts).saturating_sub(idle);
                     let later = Later { id, attempts, doom: None };
-                    self.shared.held().postpone(lane, Instant::now() + wait, later);
+                    self.shared.held().postpone(lane, &stream, Instant::now() + wait, later);
                 }
             }
             if is_last {
@@ -452,37 +466,50 @@ impl Reader {
 
 impl Shared {
     /// Over the other connection: on this one a read may wait.
-    async fn again(&self, lane: Lane, id: String, attempts: u64) -> Result<(), Stop> {
+    pub(super) async fn again(
+        &self,
+        lane: Lane,
+        stream: &str,
+        id: String,
+        attempts: u64,
+    ) -> Result<(), Stop> {
         let options = &self.options;
-        let again = scripts::again(&self.stream(lane), &options.group, &options.consumer, &id);
+        let again = scripts::again(stream, &options.group, &options.consumer, &id);
         match self.settling.ask(&again).await {
             Ok(Ok(answer)) => {
                 if let Some((id, fields, count)) = counted(answer) {
-                    self.take_in(lane, id, fields, count).await?;
+                    self.take_in(lane, stream, id, fields, count).await?;
                 }
                 Ok(())
             }
             Ok(Err(fault)) => {
-                self.postpone(lane, Later { id, attempts, doom: None });
-                Err(stop(&self.stream(lane), &fault))
+                self.postpone(lane, stream, Later { id, attempts, doom: None });
+                Err(stop(stream, &fault))
             }
             Err(lost) => {
-                self.postpone(lane, Later { id, attempts, doom: None });
+                self.postpone(lane, stream, Later { id, attempts, doom: None });
                 Err(lost.into())
             }
         }
     }
 
     /// What can be read is ready; the rest is laid aside at once.
-    async fn take_in(&self, lane: Lane, id: String, fields: Vec<Field>, attempt: u64) -> Result<(), Stop> {
-        if self.held().has(lane, &id) {
+    pub(super) async fn take_in(
+        &self,
+        lane: Lane,
+        stream: &str,
+        id: String,
+        fields: Vec<Field>,
+        attempt: u64,
+    ) -> Result<(), Stop> {
+        if self.held().has(stream, &id) {
             return Ok(());
         }
         let attempts_max = u64::from(self.options.retry.attempts) + UNSETTLED_MAX;
         let why = if attempt > attempts_max {
             format!("it was handed over {} times and never settled: see what ends its consumers", attempt - 1)
         } else {
-            match Entry::read(lane, self.stream(lane), id.clone(), &fields, attempt) {
+            match Entry::read(lane, stream.to_owned(), id.clone(), &fields, attempt) {
                 Ok(entry) => {
                     self.held().fetch(entry);
                     return Ok(());
@@ -490,7 +517,7 @@ impl Shared {
                 Err(why) => format!("it cannot be read: {why}"),
             }
         };
-        self.bury(lane, id, attempt, Doom { why, fields }).await?;
+        self.bury(lane, stream, id, attempt, Doom { why, fields }).await?;
         Ok(())
     }
 }
@@ -504,7 +531,7 @@ async fn ask(wire: Option<&Wire>, stream: &str, command: Cmd) -> Result<Value, S
     ask_plainly(wire, command).await?.map_err(|fault| stop(stream, &fault))
 }
 
-fn stop(stream: &str, fault: &Fault) -> Stop {
+pub(super) fn stop(stream: &str, fault: &Fault) -> Stop {
     match fault.code() {
         // A read that waits ends with the second where its stream or group is deleted.
         "NOGROUP" | "UNBLOCKED" => Stop::NoGroup(format!("{stream}: {fault}")),
@@ -518,7 +545,7 @@ fn stop(stream: &str, fault: &Fault) -> Stop {
 }
 
 /// `[id, fields, count]`.
-fn counted(value: Value) -> Option<(String, Vec<Field>, u64)> {
+pub(super) fn counted(value: Value) -> Option<(String, Vec<Field>, u64)> {
     let Value::Array(parts) = value else { return None };
     let [id, fields, count]: [Value; 3] = parts.try_into().ok()?;
     let Value::Int(count) = count else { return None };
@@ -548,7 +575,7 @@ fn number(answer: Result<Value, Fault>) -> i64 {
     }
 }
 
-fn text(value: Value) -> Option<String> {
+pub(super) fn text(value: Value) -> Option<String> {
     match value {
         Value::BulkString(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         _ => None,

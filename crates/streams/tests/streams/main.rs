@@ -5,6 +5,7 @@ mod dead_letters;
 mod failing;
 mod lag;
 mod losing;
+mod partitions;
 mod reading;
 #[allow(dead_code, reason = "the tests of endpoints use what these do not")]
 #[path = "../../../connectors/tests/connectors/servers.rs"]

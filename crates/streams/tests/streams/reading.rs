@@ -30,7 +30,7 @@ async fn an_arrival_in_either_lane_ends_a_wait() {
     }
 }
 
-async fn until_it_waits(world: &World) {
+pub(crate) async fn until_it_waits(world: &World) {
     let mut wire = world.wire().await;
     loop {
         let info = wire.ask(redis::cmd("INFO").arg("clients")).await.expect("there").expect("told");

@@ -474,6 +474,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l show -d 
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lines -d 'Print lines on a terminal, too'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l from-now -d 'A group that is made begins with what is added from now on, in place of the oldest entry'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l partitions -d 'The category is parted by keys: the streams of each partition are read, too, and the group has one entry of each at a time'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -s h -l help -d 'Print help (see more with \'--help\')'
