@@ -15,7 +15,8 @@ from .connection import ERRORS, PATIENCE_S, at_first, options, said
 from .entry import Entry
 from .lanes import Lane, Lanes
 from .letters import DeadLetter, Letters
-from .reading import Fate, Options, Reading, log, some_name
+from .partitions import reading_of
+from .reading import Fate, Options, log, some_name
 from .retry import Retry
 from .steps import Ask, Begin, Fault, Lost, Pause, Steps, T
 from .subscriber import SOON_S, WAKE_S
@@ -114,6 +115,7 @@ class AsyncSubscriber:
         claim_idle_s: Duration = 60.0,
         start: str = "0",
         login_retry: Duration | None = 30.0,
+        partitions: bool = False,
         **connection: Any,
     ) -> None:
         """What is said is as in `Subscriber`."""
@@ -129,8 +131,9 @@ class AsyncSubscriber:
             seconds(claim_idle_s, "claim_idle_s"),
             start,
             seconds(login_retry, "login_retry"),
+            partitions,
         )
-        self._reading = Reading(own)
+        self._reading = reading_of(own)
         self._server = _Server(url, connection)
         self._lock = asyncio.Lock()
         self._is_over = False
@@ -187,7 +190,7 @@ class AsyncSubscriber:
 
     def is_out(self, entry: Entry) -> bool:
         """Whether it was handed over, and is neither settled nor another consumer's."""
-        return self._reading.held.is_out(entry.lane, entry.id)
+        return self._reading.held.is_out(entry)
 
     async def ack(self, entry: Entry) -> bool:
         """It is done. Whether it was ours to settle."""

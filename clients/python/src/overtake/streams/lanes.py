@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -56,6 +57,33 @@ class Lanes:
         return (Lane.PRIMARY, Lane.BACKFILL) if self.enabled else (Lane.PRIMARY,)
 
 
+#: So many streams are named in one command.
+CHUNK = 64
+#: Longest key of a partition, characters.
+KEY_LEN_MAX = 255
+
+
+def is_key(key: str, lanes: Lanes) -> bool:
+    """Whether a partition can have this key: such as `backfill` would be the category's own backfill lane."""
+    is_inner = len(key) >= 4 and key.startswith("__") and key.endswith("__")
+    return 0 < len(key) <= KEY_LEN_MAX and ":" not in key and key not in (DEAD, lanes.suffix) and not is_inner
+
+
+def partitions_of(category: str) -> str:
+    """The set of a category's partition keys."""
+    return f"{category}:__partitions__"
+
+
+def streams_with(category: str, lanes: Lanes, keys: Iterable[bytes]) -> list[tuple[Lane, str]]:
+    """The streams of a category with these partition keys, its own lanes first. Keys that no partition can have are left out."""
+    parts = [category, *(f"{category}:{key}" for key in map(_text, keys) if is_key(key, lanes))]
+    return [(lane, lanes.stream(part, lane)) for part in parts for lane in lanes.all()]
+
+
 def dead_letters_of(stream: str) -> str:
     """Where the dead letters of a stream are."""
     return f"{stream}:{DEAD}"
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "replace")

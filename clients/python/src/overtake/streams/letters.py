@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import Refused
 from . import scripts
 from .entry import FIELD, Fields, Unreadable, parse
-from .lanes import Lane, Lanes, dead_letters_of
+from .lanes import CHUNK, Lane, Lanes, dead_letters_of, partitions_of, streams_with
 from .steps import Ask, Fault, Steps, T, evaluate, text
 
 __all__ = ["DeadLetter"]
@@ -93,6 +93,8 @@ class DeadLetter:
 
     id: str
     """Its own id among the dead letters of its lane."""
+    dead_letters: str
+    """The stream of dead letters that it is in."""
     lane: Lane
     """The lane whose dead letter it is."""
     stream: str
@@ -111,6 +113,11 @@ class DeadLetter:
     """Why."""
     fields: Fields = field(repr=False)
     """The fields of the entry it was."""
+
+    @property
+    def name(self) -> str:
+        """The name by which it is asked for, unlike that of any other dead letter: `STREAM:dlq/ID`."""
+        return f"{self.dead_letters}/{self.id}"
 
     @property
     def data(self) -> Any:
@@ -146,13 +153,18 @@ class Letters:
         except Fault as fault:
             raise Refused(fault.code, f"{self.category}: {fault}") from None
 
-    def _dead(self, lane: Lane) -> str:
-        return dead_letters_of(self.lanes.stream(self.category, lane))
+    def _streams(self, lane: Lane | None) -> Steps[list[tuple[Lane, str]]]:
+        """The streams that have dead letters, of one lane or of all, those of partitions included."""
+        keys = yield Ask(("SMEMBERS", partitions_of(self.category)))
+        streams = [each for each in streams_with(self.category, self.lanes, keys) if lane in (None, each[0])]
+        found: list[tuple[Lane, str]] = []
+        for at in range(0, len(streams), CHUNK):
+            some = streams[at : at + CHUNK]
+            lengths = yield evaluate(scripts.LENGTHS, [dead_letters_of(stream) for _, stream in some])
+            found += [each for each, length in zip(some, lengths, strict=True) if int(length)]
+        return found
 
-    def _asked_for(self, lane: Lane | None) -> tuple[Lane, ...]:
-        return self.lanes.all() if lane is None else (lane,)
-
-    def _read(self, lane: Lane, letter_id: bytes, words: list[bytes]) -> DeadLetter:
+    def _read(self, lane: Lane, own: str, letter_id: bytes, words: list[bytes]) -> DeadLetter:
         fields: Fields = tuple(zip(words[::2], words[1::2], strict=True))
         try:
             death = parse(dict(fields).get(FIELD, b"")).get(DEATH)
@@ -163,10 +175,11 @@ class Letters:
         # Whoever may write a dead letter may not thereby write anywhere else.
         stream = told.get("original_stream", "")
         if stream != self.category and not stream.startswith(f"{self.category}:"):
-            stream = self.lanes.stream(self.category, lane)
+            stream = own
         count = death.get("retry_count")
         return DeadLetter(
             id=text(letter_id),
+            dead_letters=dead_letters_of(own),
             lane=lane,
             stream=stream,
             original_id=told.get("original_id"),
@@ -179,15 +192,15 @@ class Letters:
         )
 
     def list(self, limit: int) -> Steps[list[DeadLetter]]:
-        """The newest of all lanes, so many at most."""
+        """The newest of all lanes and partitions, so many at most."""
         found: list[DeadLetter] = []
-        for lane in self.lanes.all():
+        for lane, own in (yield from self._streams(None)):
             here: list[DeadLetter] = []
             before = "+"
             while len(here) < limit:
                 asked = min(PAGE, limit - len(here))
-                page = yield Ask(("XREVRANGE", self._dead(lane), before, "-", "COUNT", asked))
-                here += [self._read(lane, *each) for each in page]
+                page = yield Ask(("XREVRANGE", dead_letters_of(own), before, "-", "COUNT", asked))
+                here += [self._read(lane, own, *each) for each in page]
                 if len(page) < asked:
                     break
                 before = f"({here[-1].id}"
@@ -196,14 +209,17 @@ class Letters:
         return found[:limit]
 
     def inspect(self, letter_id: str, lane: Lane | None) -> Steps[DeadLetter | None]:
-        """The letter of an id."""
+        """The letter of an id or a name."""
+        home, _, letter_id = letter_id.rpartition("/")
         order(letter_id)
         found: list[DeadLetter] = []
-        for each in self._asked_for(lane):
-            page = yield Ask(("XRANGE", self._dead(each), letter_id, letter_id, "COUNT", 1))
-            found += [self._read(each, *one) for one in page]
+        for each, own in (yield from self._streams(lane)):
+            if home in ("", dead_letters_of(own)):
+                page = yield Ask(("XRANGE", dead_letters_of(own), letter_id, letter_id, "COUNT", 1))
+                found += [self._read(each, own, *one) for one in page]
         if len(found) > 1:
-            raise ValueError(f"both lanes have a dead letter {letter_id}: say which lane")
+            names = ", ".join(each.name for each in found)
+            raise ValueError(f"several streams have a dead letter {letter_id}: say which lane, or one of {names}")
         return found[0] if found else None
 
     def replay(self, letter_id: str, lane: Lane | None) -> Steps[bool]:
@@ -213,21 +229,22 @@ class Letters:
 
     def _put_back(self, letter: DeadLetter) -> Steps[bool]:
         words = [word for pair in letter.fields for word in pair]
-        answer = yield evaluate(scripts.REPLAY, [self._dead(letter.lane), letter.stream], letter.id, *words)
+        answer = yield evaluate(scripts.REPLAY, [letter.dead_letters, letter.stream], letter.id, *words)
         return int(answer) == 1
 
     def replay_all(self, lane: Lane | None) -> Steps[int]:
         """Puts back all there are; those that come meanwhile stay."""
         count = 0
-        for each in self._asked_for(lane):
-            newest = yield Ask(("XREVRANGE", self._dead(each), "+", "-", "COUNT", 1))
+        for each, own in (yield from self._streams(lane)):
+            dead = dead_letters_of(own)
+            newest = yield Ask(("XREVRANGE", dead, "+", "-", "COUNT", 1))
             start = "-"
             while newest:
-                page = yield Ask(("XRANGE", self._dead(each), start, newest[0][0], "COUNT", PAGE))
+                page = yield Ask(("XRANGE", dead, start, newest[0][0], "COUNT", PAGE))
                 if not page:
                     break
                 for one in page:
-                    count += yield from self._put_back(self._read(each, *one))
+                    count += yield from self._put_back(self._read(each, own, *one))
                 start = f"({text(page[-1][0])}"
         return count
 
@@ -236,11 +253,11 @@ class Letters:
         found = yield from self.inspect(letter_id, lane)
         if found is None:
             return False
-        return int((yield Ask(("XDEL", self._dead(found.lane), found.id)))) == 1
+        return int((yield Ask(("XDEL", found.dead_letters, found.id)))) == 1
 
     def purge(self, lane: Lane | None) -> Steps[int]:
         """Deletes all there are."""
         count = 0
-        for each in self._asked_for(lane):
-            count += int((yield evaluate(scripts.PURGE, [self._dead(each)])))
+        for _, own in (yield from self._streams(lane)):
+            count += int((yield evaluate(scripts.PURGE, [dead_letters_of(own)])))
         return count

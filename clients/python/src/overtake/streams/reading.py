@@ -68,6 +68,7 @@ class Options:
     claim_idle_s: float = 60.0
     start: str = "0"
     login_retry_s: float | None = 30.0
+    partitions: bool = False
 
     def __post_init__(self) -> None:
         for what in ("category", "group", "consumer"):
@@ -241,36 +242,38 @@ class Reading:
         while True:
             if (entry := self.held.take(lane)) is not None:
                 return entry
-            later = self.held.due(lane, time.monotonic())
-            if later is None:
+            due = self.held.due(lane, time.monotonic())
+            if due is None:
                 return None
+            stream, later = due
             if later.doom is not None:
-                yield from self.bury(lane, later.id, later.attempts, later.doom)
+                yield from self.bury(lane, stream, later.id, later.attempts, later.doom)
             else:
-                yield from self._again(lane, later)
+                yield from self._again(lane, stream, later)
 
-    def _again(self, lane: Lane, later: Later) -> Steps[None]:
+    def _again(self, lane: Lane, stream: str, later: Later) -> Steps[None]:
         options = self.options
         try:
-            answer = yield evaluate(
-                scripts.AGAIN, [self.stream(lane)], options.group, options.consumer, later.id, is_reading=True
-            )
+            answer = yield evaluate(scripts.AGAIN, [stream], options.group, options.consumer, later.id, is_reading=True)
         except (Fault, Lost, LoginRefused):
-            self.postpone(lane, later)
+            self.postpone(lane, stream, later)
             raise
         if answer is not None:
-            yield from self._take_in(lane, answer)
+            yield from self._take_in(lane, stream, answer)
 
     def _read_primary(self) -> Steps[bool]:
         """Whether there was something."""
-        if Lane.PRIMARY in self._broken or not self.held.has_room(Lane.PRIMARY):
+        if Lane.PRIMARY in self._broken or not self._has_room(Lane.PRIMARY):
             return False
         answer = yield Ask(self._read_new([Lane.PRIMARY], self.options.batch, None), is_reading=True)
         return (yield from self._keep_new(answer))
 
+    def _has_room(self, lane: Lane) -> bool:
+        return self.held.has_room(self.stream(lane))
+
     def _look_for_left(self, lane: Lane) -> Steps[bool]:
         """Takes over a batch of what others left in a lane, when it is time to look. Whether there was something."""
-        is_wanted = lane not in self._broken and self.held.has_room(lane)
+        is_wanted = lane not in self._broken and self._has_room(lane)
         if not is_wanted or self._claim_at.get(lane, math.inf) > time.monotonic():
             return False
         return (yield from self._unless_broken(lane, self._claim_left(lane), False))
@@ -282,13 +285,13 @@ class Reading:
         wait_ms, claimed = yield evaluate(scripts.CLAIM, [self.stream(lane)], *words, is_reading=True)
         self._claim_at[lane] = asked_at + min(wait_ms / 1000, CLAIM_S)
         for each in claimed:
-            yield from self._take_in(lane, each)
+            yield from self._take_in(lane, self.stream(lane), each)
         return bool(claimed)
 
     def _wait(self, until: float | None) -> Steps[None]:
         """For something new, or something that is due."""
         options, now = self.options, time.monotonic()
-        lanes = [lane for lane in options.lanes.all() if self.held.has_room(lane) and lane not in self._broken]
+        lanes = [lane for lane in options.lanes.all() if self._has_room(lane) and lane not in self._broken]
         block_s = min([options.block_s, *(self._claim_at[lane] - now for lane in lanes)])
         if self.held.has_out():
             # What is out may fail meanwhile, and is then due again so soon.
@@ -339,24 +342,24 @@ class Reading:
             for entry_id, fields in entries:
                 if fields is not None:
                     has_some = True
-                    yield from self._take_in(lane, [entry_id, fields, 1])
+                    yield from self._take_in(lane, text(stream), [entry_id, fields, 1])
         return has_some
 
-    def _take_in(self, lane: Lane, counted: Any) -> Steps[None]:
+    def _take_in(self, lane: Lane, stream: str, counted: Any) -> Steps[None]:
         """What can be read is ready; the rest is laid aside at once."""
         entry_id, words, attempt = text(counted[0]), counted[1], int(counted[2])
-        if self.held.has(lane, entry_id):
+        if self.held.has(stream, entry_id):
             return
         fields: Fields = tuple(zip(words[::2], words[1::2], strict=True))
         if attempt > self.options.retry.attempts + UNSETTLED_MAX:
             why = f"it was handed over {attempt - 1} times and never settled: see what ends its consumers"
         else:
             try:
-                self.held.fetch(read(lane, self.stream(lane), entry_id, fields, attempt))
+                self.held.fetch(read(lane, stream, entry_id, fields, attempt))
                 return
             except Unreadable as unreadable:
                 why = f"it cannot be read: {unreadable}"
-        yield from self.bury(lane, entry_id, attempt, Doom(why, fields))
+        yield from self.bury(lane, stream, entry_id, attempt, Doom(why, fields))
 
     def _recall(self, lane: Lane) -> Steps[None]:
         """What is pending under our name and not known here: ours before we ended, or on its way when the connection was lost."""
@@ -367,47 +370,51 @@ class Reading:
             page = yield Ask(words, is_reading=True)
             for entry_id, _, idle_ms, attempts in page:
                 start = f"({text(entry_id)}"
-                if not self.held.has(lane, text(entry_id)):
+                if not self.held.has(self.stream(lane), text(entry_id)):
                     wait = max(self.options.retry.wait_after(attempts) - idle_ms / 1000, 0)
-                    self.held.postpone(lane, time.monotonic() + wait, Later(text(entry_id), attempts))
+                    due = time.monotonic() + wait
+                    self.held.postpone(lane, self.stream(lane), due, Later(text(entry_id), attempts))
             if len(page) < PENDING_PAGE:
                 return
 
-    def postpone(self, lane: Lane, later: Later) -> None:
+    def postpone(self, lane: Lane, stream: str, later: Later) -> None:
         """It waits as long as so many attempts mean."""
-        self.held.postpone(lane, time.monotonic() + self.options.retry.wait_after(later.attempts), later)
+        self.held.postpone(lane, stream, time.monotonic() + self.options.retry.wait_after(later.attempts), later)
 
     # What is settled.
 
     def ack(self, entry: Entry) -> Steps[bool]:
         """Acknowledges an entry, and returns whether it was ours to settle. When the server does not hear it, the entry comes again."""
         try:
-            answer = yield from self._insist(Ask(("XACK", entry.stream, self.options.group, entry.id)))
+            answer = yield from self._insist(self._ack_of(entry))
         except (Fault, Lost, LoginRefused):
-            if self.held.is_out(entry.lane, entry.id):
-                self.postpone(entry.lane, Later(entry.id, entry.attempt))
+            if self.held.is_out(entry):
+                self.postpone(entry.lane, entry.stream, Later(entry.id, entry.attempt))
             raise
-        self.held.forget(entry.lane, entry.id)
+        self.held.forget(entry.stream, entry.id)
         return int(answer) == 1
+
+    def _ack_of(self, entry: Entry) -> Ask:
+        return Ask(("XACK", entry.stream, self.options.group, entry.id))
 
     def fail(self, entry: Entry, why: str) -> Steps[Fate]:
         """It failed: it is tried again in its own lane, and after the last attempt it is a dead letter there."""
         if self.options.retry.is_over(entry.attempt):
             return (yield from self.reject(entry, why))
-        if not self.held.is_out(entry.lane, entry.id):
+        if not self.held.is_out(entry):
             return "gone"
-        self.postpone(entry.lane, Later(entry.id, entry.attempt))
+        self.postpone(entry.lane, entry.stream, Later(entry.id, entry.attempt))
         return "again"
 
     def reject(self, entry: Entry, why: str) -> Steps[Fate]:
         """It will never be done: it is a dead letter of its lane at once."""
-        if not self.held.is_out(entry.lane, entry.id):
+        if not self.held.is_out(entry):
             return "gone"
-        return (yield from self.bury(entry.lane, entry.id, entry.attempt, Doom(why, entry.fields)))
+        return (yield from self.bury(entry.lane, entry.stream, entry.id, entry.attempt, Doom(why, entry.fields)))
 
-    def bury(self, lane: Lane, entry_id: str, attempts: int, doom: Doom) -> Steps[Fate]:
+    def bury(self, lane: Lane, stream: str, entry_id: str, attempts: int, doom: Doom) -> Steps[Fate]:
         """Adds the dead letter, then acknowledges; where it cannot be added the entry waits."""
-        stream, options = self.stream(lane), self.options
+        options = self.options
         fields = letter(stream, entry_id, options.group, options.consumer, attempts, doom.why, doom.fields)
         words = [word for pair in fields for word in pair]
         dead = dead_letters_of(stream)
@@ -417,12 +424,12 @@ class Reading:
             answer = yield from self._insist(bury)
         except Fault as fault:
             log.warning("%s of %s stays where it is: %s cannot be written: %s", entry_id, stream, dead, fault)
-            self.postpone(lane, Later(entry_id, attempts, doom))
+            self.postpone(lane, stream, Later(entry_id, attempts, doom))
             return "kept"
         except (Lost, LoginRefused):
-            self.postpone(lane, Later(entry_id, attempts, doom))
+            self.postpone(lane, stream, Later(entry_id, attempts, doom))
             raise
-        self.held.forget(lane, entry_id)
+        self.held.forget(stream, entry_id)
         return "dead" if int(answer) == 1 else "gone"
 
     def _insist(self, step: Ask) -> Steps[Any]:
@@ -438,42 +445,45 @@ class Reading:
 
     def keep(self) -> Steps[None]:
         """Says of what is held that it is being worked on, so that nobody takes it over."""
-        yield from self._each_lane(self._keep_lane)
+        yield from self._each(self.held.streams(), self._keep_stream)
 
-    def _each_lane(self, steps_of: Callable[[Lane], Steps[None]]) -> Steps[None]:
-        """The same for each lane; what the server has against one of them is raised when all were asked."""
+    def _each(self, streams: list[str], steps_of: Callable[[str], Steps[None]]) -> Steps[None]:
+        """The same for each stream; what the server has against one of them is raised when all were asked."""
         failed: Fault | None = None
-        for lane in self.options.lanes.all():
+        for stream in streams:
             try:
-                yield from steps_of(lane)
+                yield from steps_of(stream)
             except Fault as fault:
                 failed = failed or fault
         if failed is not None:
             raise failed
 
-    def _keep_lane(self, lane: Lane) -> Steps[None]:
-        options, ids = self.options, self.held.ids(lane)
+    def _keep_stream(self, stream: str) -> Steps[None]:
+        options, ids = self.options, self.held.ids(stream)
         for at in range(0, len(ids), KEEP_PAGE):
             some = ids[at : at + KEEP_PAGE]
-            gone = yield evaluate(scripts.KEEP, [self.stream(lane)], options.group, options.consumer, *some)
+            gone = yield evaluate(scripts.KEEP, [stream], options.group, options.consumer, *some)
             for entry_id in gone:
-                self.held.forget(lane, text(entry_id))
+                self.held.forget(stream, text(entry_id))
 
     def leave(self) -> Steps[None]:
         """Gives back what is held and not handed over; who holds nothing leaves the group."""
-        yield from self._each_lane(self._leave_lane)
+        yield from self._each([self.stream(lane) for lane in self.options.lanes.all()], self._leave_stream)
 
-    def _leave_lane(self, lane: Lane) -> Steps[None]:
+    def _leave_stream(self, stream: str) -> Steps[None]:
         options = self.options
-        given = self.held.give_up(lane, time.monotonic())
+        given = self.held.give_up(stream, time.monotonic())
         who = (options.group, options.consumer)
         for at in range(0, len(given), KEEP_PAGE):
             words: list[Any] = []
             for entry_id, attempts, until_s in given[at : at + KEEP_PAGE]:
                 words += [entry_id, attempts, int(max(options.claim_idle_s - until_s, 0) * 1000)]
-            yield evaluate(scripts.HAND_BACK, [self.stream(lane)], *who, *words)
+            yield evaluate(scripts.HAND_BACK, [stream], *who, *words)
+        yield from self._quit_group(stream)
+
+    def _quit_group(self, stream: str) -> Steps[None]:
         try:
-            yield evaluate(scripts.LEAVE, [self.stream(lane)], *who)
+            yield evaluate(scripts.LEAVE, [stream], self.options.group, self.options.consumer)
         except Fault as fault:
             log.debug("a consumer cannot leave its group: %s", fault)
 

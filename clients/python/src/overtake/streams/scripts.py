@@ -60,6 +60,125 @@ for _, pending in ipairs(silent) do wait = math.min(wait, idle - pending[3]) end
 return {wait, all}
 """
 
+#: Takes an entry of the first of several streams that has one for us: the oldest of those that a dead consumer holds, or we, else
+#: the first new one. Where anything else is pending, nothing is taken, so the group has one entry of a stream at a time. A
+#: consumer leaves the group that it holds nothing of any more.
+#:
+#: Keys: the streams. Arguments: group, consumer, least idle time in ms. Answers a pair for each stream that was looked at:
+#: `entry` and `[id, fields, count]`, which is the last pair; `empty` and the id behind which nothing is; `busy` and in how many
+#: ms it can be taken over; `fault` and an error.
+TAKE = """
+local group, consumer, idle = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local function take(stream)
+  while true do
+    local groups, pending, last = redis.pcall('XINFO', 'GROUPS', stream), 0, nil
+    if groups.err then
+      if string.find(groups.err, 'no such key') then return {'empty', '0-0'} end
+      return {'fault', groups.err}
+    end
+    for _, of in ipairs(groups) do
+      local told = {}
+      for i = 1, #of, 2 do told[of[i]] = of[i + 1] end
+      if told['name'] == group then pending, last = told['pending'], told['last-delivered-id'] end
+    end
+    if not last then
+      local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0')
+      if made.err then return {'fault', made.err} end
+      last = '0-0'
+    end
+    if pending > 0 then
+      local first = redis.call('XPENDING', stream, group, '-', '+', 1)[1]
+      local id, whose = first[1], first[2]
+      if whose ~= consumer and first[3] < idle then return {'busy', idle - first[3]} end
+      local entry = redis.call('XCLAIM', stream, group, consumer, 0, id)[1]
+      if whose ~= consumer and not redis.call('XPENDING', stream, group, '-', '+', 1, whose)[1] then
+        redis.call('XGROUP', 'DELCONSUMER', stream, group, whose)
+      end
+      if entry then return {'entry', {entry[1], entry[2], first[4] + 1}} end
+      redis.call('XACK', stream, group, id)
+    elseif redis.call('XRANGE', stream, '(' .. last, '+', 'COUNT', 1)[1] then
+      local entry = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', 1, 'STREAMS', stream, '>')[1][2][1]
+      return {'entry', {entry[1], entry[2], 1}}
+    else
+      return {'empty', last}
+    end
+  end
+end
+local all = {}
+for i, stream in ipairs(KEYS) do
+  all[i] = take(stream)
+  if all[i][1] == 'entry' then break end
+end
+return all
+"""
+
+#: Acknowledges an entry of ours, and leaves the group where we hold nothing more: what we do not have any more somebody else
+#: may be working on.
+#:
+#: Keys: the stream. Arguments: group, consumer, id. Answers 1, or 0 where the entry is not ours any more.
+ACK = """
+local mine = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1, ARGV[2])
+if mine.err and not string.find(mine.err, 'NOGROUP') then return mine end
+if not mine[1] then return 0 end
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+if not redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])[1] then
+  redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+end
+return 1
+"""
+
+#: Makes a group that begins with what is new, in each stream that is there and has none.
+#:
+#: Keys: the streams. Arguments: group.
+MAKE_GROUPS = """
+for _, stream in ipairs(KEYS) do redis.pcall('XGROUP', 'CREATE', stream, ARGV[1], '$') end
+return 1
+"""
+
+#: How far a group is in several streams.
+#:
+#: Keys: streams, each followed by its dead letters. Arguments: group. Answers for each stream: dead letters, pending entries,
+#: those that wait or -1 where the server does not know, the id behind which they are, and the id of the oldest that is pending
+#: or waits, or nothing.
+FAR = """
+local all = {}
+for i = 1, #KEYS, 2 do
+  local stream, pending, lag, last = KEYS[i], 0, nil, '0-0'
+  local len = redis.call('XLEN', stream)
+  if len > 0 or redis.call('EXISTS', stream) == 1 then
+    for _, of in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      local told = {}
+      for at = 1, #of, 2 do told[of[at]] = of[at + 1] end
+      if told['name'] == ARGV[1] then
+        pending, lag, last = told['pending'], tonumber(told['lag']) or -1, told['last-delivered-id']
+      end
+    end
+  end
+  local first = redis.call('XRANGE', stream, '(' .. last, '+', 'COUNT', 1)[1]
+  local oldest = first and first[1]
+  if pending > 0 then oldest = redis.call('XPENDING', stream, ARGV[1])[2] end
+  all[#all + 1] = {redis.call('XLEN', KEYS[i + 1]), pending, lag or len, last, oldest or false}
+end
+return all
+"""
+
+#: Counts entries behind an id without sending them.
+#:
+#: Keys: the stream. Arguments: where to begin, how many at most. Answers how many there were, and the last.
+COUNT = """
+local found = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+return {#found, found[1] and found[#found][1] or false}
+"""
+
+#: How many entries each stream has.
+#:
+#: Keys: the streams.
+LENGTHS = """
+local all = {}
+for i, stream in ipairs(KEYS) do all[i] = redis.call('XLEN', stream) end
+return all
+"""
+
 #: Says that entries are being worked on, so that nobody takes them over.
 #:
 #: Keys: the stream. Arguments: group, consumer, ids. Answers the ids that are not ours any more.

@@ -16,7 +16,8 @@ from .connection import ERRORS, PATIENCE_S, Redis, at_first, options, said
 from .entry import Entry
 from .lanes import Lane, Lanes
 from .letters import DeadLetter, Letters
-from .reading import Fate, Options, Reading, log, some_name
+from .partitions import reading_of
+from .reading import Fate, Options, log, some_name
 from .retry import Retry
 from .steps import Ask, Begin, Fault, Lost, Pause, Steps, T
 
@@ -107,6 +108,7 @@ class Subscriber:
         claim_idle_s: Duration = 60.0,
         start: str = "0",
         login_retry: Duration | None = 30.0,
+        partitions: bool = False,
         **connection: Any,
     ) -> None:
         """Connects, and makes the group where it is not there. The primary lane must be readable; why the other one is not says `broken`.
@@ -115,6 +117,9 @@ class Subscriber:
         most `batch` entries of the primary lane are fetched together, and `batch_backfill` of the other. New entries are waited for at
         most `block_s` at a time; an arrival ends that. What another consumer has not settled for `claim_idle_s` is taken over. A group
         that is made here begins at `start`: `0`, the oldest entry, or `$`, what is new. What else is said goes to redis-py.
+
+        With `partitions` the category is parted by keys: the streams of each partition are read, too, and the whole group has one entry of
+        each of them at a time, so `batch` and `batch_backfill` do not matter.
 
         Durations are numbers of seconds, text with a unit, such as `"250ms"`, or a `timedelta`. A login that the server refuses although
         it accepted it before is tried again after `login_retry`; None: the refusal is raised.
@@ -131,8 +136,9 @@ class Subscriber:
             seconds(claim_idle_s, "claim_idle_s"),
             start,
             seconds(login_retry, "login_retry"),
+            partitions,
         )
-        self._reading = Reading(own)
+        self._reading = reading_of(own)
         self._server = _Server(url, connection)
         self._lock = threading.Lock()
         self._is_over = False
