@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from protean.utils.processing import Priority as TheirPriority
+from protean.utils.processing import current_priority as their_current_priority
 from protean.utils.processing import processing_priority as their_priority
 
 from overtake import Priority, current_priority
@@ -276,6 +277,34 @@ def test_our_relay_publishes_from_its_outbox_into_its_streams(
     shop.run()
     assert sorted(theirs) == ["low 1", "low 2", "low 3", "now 1", "now 2"]
     assert redis_server.ask("XLEN", CATEGORY) == 2
+
+
+def test_what_is_critical_stays_critical_through_our_relay_its_handler_and_the_next_hop(
+    redis_server: RedisServer, new_shop: NewShop, tmp_path: Path
+) -> None:
+    scopes: list[int] = []
+
+    def handler(tier: str) -> None:
+        if tier == "first":
+            scopes.append(their_current_priority())
+            shop.write("second")
+
+    shop = new_shop(handler)
+    with their_priority(TheirPriority.CRITICAL):
+        shop.write("first")
+    with our_relay(redis_server, tmp_path), subscribe(redis_server, "ours") as subscriber:
+        entry = take(subscriber)
+        # It writes 0 into the metadata of every event; its table knows better.
+        assert (entry.data["tier"], entry.priority) == ("first", Priority.CRITICAL)
+        assert subscriber.ack(entry)
+    shop.run()
+    assert scopes == [TheirPriority.CRITICAL]
+    assert priorities(tmp_path) == [TheirPriority.CRITICAL] * 2
+
+
+def priorities(directory: Path) -> list[int]:
+    with closing(sqlite3.connect(directory / "shop.db")) as database:
+        return [priority for (priority,) in database.execute("SELECT priority FROM outbox")]
 
 
 def test_our_relay_and_its_outbox_processor_share_a_table(

@@ -158,6 +158,7 @@ mod tests {
             data: b"{}".into(),
             metadata: None,
             priority,
+            is_prioritized: true,
             partition_key: key.map(Into::into),
             attempts,
             max_attempts: None,

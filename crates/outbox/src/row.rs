@@ -50,8 +50,10 @@ pub struct Row {
     pub data: Vec<u8>,
     /// JSON, where there is any.
     pub metadata: Option<String>,
-    /// Larger is more urgent.
+    /// Larger is more urgent; 0 where the table does not say.
     pub priority: i32,
+    /// The table has a column for the priority.
+    pub is_prioritized: bool,
     /// What it is about.
     pub partition_key: Option<String>,
     /// How often it was tried in vain.
@@ -86,6 +88,7 @@ impl Row {
             data,
             metadata,
             priority: i32::try_from(priority).unwrap_or(if priority < 0 { i32::MIN } else { i32::MAX }),
+            is_prioritized: table.columns.priority.is_some(),
             partition_key,
             attempts: count(next()).unwrap_or_default(),
             max_attempts: count(next()),

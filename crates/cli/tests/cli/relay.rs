@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use overtake_client::outbox::{Event, Outbox};
+use overtake_client::streams::{self, Lanes, SubscribeOptions, Subscriber};
 use serde_json::{Value, json};
 use sqlx::ConnectOptions as _;
 use sqlx::Connection as _;
@@ -228,6 +229,39 @@ fn streams_of_redis_get_rows_by_lane_with_who_they_are() {
         "{\"number\":1} e1 customer:backfill -50 CustomerUpdated",
     ];
     assert_eq!(seen, expect);
+}
+
+#[test]
+fn what_is_critical_stays_critical_through_the_relay_a_handler_and_the_next_hop() {
+    let Some(redis) = Server::redis(&[]) else { return };
+    let url = format!("redis://127.0.0.1:{}/0", redis.port);
+    let story = Story::begin(&format!("[sink.redis]\nurl = \"{url}\"\n[lanes]\nenabled = true\n"));
+    story.relay(&["init"]).ok();
+    // As protean writes it: the table knows, and the metadata say 0.
+    story.write(&[event(1, 100).metadata(r#"{"domain": {"priority": 0}}"#)]);
+    let relay = story.start(&[]);
+    let (server, database) = (streams::server(&url).expect("a server"), story.database());
+    let subscribe = async |category| {
+        let options = SubscribeOptions { lanes: Lanes::enabled(), ..SubscribeOptions::new(category, "g") };
+        Subscriber::connect(&server, options).await.expect("it is there")
+    };
+    runtime().block_on(async {
+        let first = subscribe("customer").await;
+        let handling = streams::handle(first, 1, move |_| {
+            let database = database.clone();
+            async move {
+                let connection = SqliteConnectOptions::new().filename(database).connect().await;
+                let mut connection = connection.map_err(|error| error.to_string())?;
+                let second = Event::new("mail", "MailSent", "{}").id("second");
+                let written = Outbox::new().write(&mut connection, second).await;
+                written.map(drop).map_err(|error| error.to_string())
+            }
+        });
+        let second = subscribe("mail").await.next().await.expect("an entry");
+        assert_eq!((second.priority(), second.stream()), (Some(100), "mail"));
+        handling.stop().await.expect("nothing is held");
+    });
+    relay.stop();
 }
 
 #[test]

@@ -183,6 +183,7 @@ mod tests {
             data: b"{\"a\": 1}".into(),
             metadata: Some("{}".into()),
             priority: 0,
+            is_prioritized: true,
             partition_key: None,
             attempts: 0,
             max_attempts: None,

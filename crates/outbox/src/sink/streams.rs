@@ -91,7 +91,8 @@ impl StreamsSink {
     }
 }
 
-/// What the layout has a place for and the row's own metadata do not say: its id and type at `/headers`, its priority at `/domain`. Whatever they say stays as it is.
+/// The row's own metadata with its priority at `/domain`, which the lane was chosen by and the next hop inherits; and with its id and type at `/headers`, where they are
+/// missing. Everything else stays as it is, and so does the priority where the table has no column for it.
 fn metadata(row: &Row) -> Result<Cow<'_, str>, String> {
     let said = row.metadata.as_deref().unwrap_or("null");
     let mut all: Value =
@@ -100,18 +101,18 @@ fn metadata(row: &Row) -> Result<Cow<'_, str>, String> {
         all = json!({});
     }
     let ours = [
-        ("headers", "id", json!(row.message_id)),
-        ("headers", "type", json!(row.kind)),
-        ("domain", "priority", json!(row.priority)),
+        ("headers", "id", json!(row.message_id), false),
+        ("headers", "type", json!(row.kind), false),
+        ("domain", "priority", json!(row.priority), row.is_prioritized),
     ];
     let mut is_changed = false;
-    for (section, key, value) in ours {
+    for (section, key, value, goes_first) in ours {
         let Some(section) = all.as_object_mut().map(|all| all.entry(section).or_insert_with(|| json!({})))
         else {
             break;
         };
         if let Some(section) = section.as_object_mut()
-            && section.get(key).is_none_or(Value::is_null)
+            && section.get(key).is_none_or(|said| said.is_null() || (goes_first && *said != value))
         {
             section.insert(key.to_owned(), value);
             is_changed = true;
@@ -166,8 +167,8 @@ mod tests {
     use super::*;
     use crate::row::Key;
 
-    fn told(said: Option<&str>) -> String {
-        let row = Row {
+    fn row(said: Option<&str>) -> Row {
+        Row {
             key: Key::Number(1),
             message_id: "m".into(),
             stream: Ok("order".into()),
@@ -175,11 +176,23 @@ mod tests {
             data: b"1".into(),
             metadata: said.map(ToOwned::to_owned),
             priority: -50,
+            is_prioritized: true,
             partition_key: None,
             attempts: 0,
             max_attempts: None,
-        };
-        metadata(&row).expect("metadata").into_owned()
+        }
+    }
+
+    fn told(said: Option<&str>) -> String {
+        metadata(&row(said)).expect("metadata").into_owned()
+    }
+
+    #[test]
+    fn the_priority_of_the_table_goes_before_that_of_the_metadata() {
+        let said = r#"{"domain":{"priority":0,"stream_category":"shop::order"},"headers":{"id":"m","type":"Placed"}}"#;
+        assert_eq!(told(Some(said)), said.replace(":0", ":-50"));
+        let silent = Row { is_prioritized: false, ..row(Some(said)) };
+        assert_eq!(metadata(&silent).expect("metadata"), said);
     }
 
     #[test]
@@ -193,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_says_it_all_or_is_no_object_stays_as_it_is() {
-        let whole = r#"{ "headers": {"id": "a", "type": "b"}, "domain": {"priority": 0} }"#;
+        let whole = r#"{ "headers": {"id": "a", "type": "b"}, "domain": {"priority": -50} }"#;
         for said in [whole, "[1,  2]", "7"] {
             assert_eq!(told(Some(said)), said);
         }
