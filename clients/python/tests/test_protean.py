@@ -307,6 +307,21 @@ def priorities(directory: Path) -> list[int]:
         return [priority for (priority,) in database.execute("SELECT priority FROM outbox")]
 
 
+def test_its_outbox_processor_can_be_turned_off_so_that_our_relay_works_alone(
+    redis_server: RedisServer, new_shop: NewShop, tmp_path: Path
+) -> None:
+    theirs: list[str] = []
+    shop = new_shop(theirs.append)
+    shop.domain.config["outbox"]["messages_per_tick"] = 0
+    write_both(shop)
+    shop.run()
+    assert (published(tmp_path), theirs) == (0, [])
+    with our_relay(redis_server, tmp_path), subscribe(redis_server, "ours") as subscriber:
+        tiers(subscriber, 5)
+    shop.run()
+    assert sorted(theirs) == ["low 1", "low 2", "low 3", "now 1", "now 2"]
+
+
 def test_our_relay_and_its_outbox_processor_share_a_table(
     redis_server: RedisServer, new_shop: NewShop, tmp_path: Path
 ) -> None:

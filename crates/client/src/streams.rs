@@ -21,8 +21,52 @@ pub use overtake_streams::*;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+pub use crate::outbox::Event;
 use crate::panics::{caught, caught_sync, said};
 use crate::priority::{Priority, of_message, sync_of_message};
+
+/// Adds events to categories: each to the lane of its priority, which is what it says, else that of the scope it is published in, else that of the scope it was made in, else
+/// [`Priority::NORMAL`].
+///
+/// ```no_run
+/// # async fn run() -> Result<(), String> {
+/// use overtake_client::Priority;
+/// use overtake_client::streams::{Event, Lanes, Layout, Publisher, server};
+///
+/// let layout = Layout { lanes: Lanes::enabled(), is_partitioned: false };
+/// let mut publisher = Publisher::connect(&server("redis://localhost")?, layout).await?;
+/// let placed = Event::new("order", "OrderPlaced", r#"{"id": 7}"#).priority(Priority::HIGH);
+/// publisher.publish(&placed).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Publisher {
+    writer: Writer,
+    layout: Layout,
+}
+
+impl Publisher {
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn connect(server: &RedisServer, layout: Layout) -> Result<Self, String> {
+        Ok(Self { writer: Writer::connect(server).await?, layout })
+    }
+
+    /// Adds an event, and returns the id that the server gave it.
+    ///
+    /// # Errors
+    /// Its data or metadata are no JSON, no stream can be called so, or the server declines. Where the connection is lost, nobody knows whether it was added: connect again.
+    pub async fn publish(&mut self, event: &Event) -> Result<String, String> {
+        let (stream, fields, key) = event.entry(&self.layout)?;
+        let declined = |fault: Fault| format!("{stream}: {fault}");
+        if let Some(key) = key {
+            // Who reads all partitions must know of a key before there is something in its stream.
+            self.writer.record_keys(event.stream(), &[key]).await?.map_err(declined)?;
+        }
+        let added = self.writer.add(&[(stream.clone(), fields)]).await?.pop();
+        added.ok_or_else(|| format!("{stream}: no answer"))?.map_err(declined)
+    }
+}
 
 /// How the work on an entry ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! How far a group is.
 
+use std::collections::BTreeSet;
+
 use overtake_peer::redis::RedisServer;
 use redis::{Cmd, Value, cmd};
 
@@ -66,6 +68,40 @@ impl Lags {
             }
         }
         Ok(all)
+    }
+
+    /// The groups that a category has in any of its streams, by name.
+    ///
+    /// # Errors
+    /// The server does not answer, or declines.
+    pub async fn groups(&self, category: &str, lanes: &Lanes) -> Result<Vec<String>, String> {
+        let mut all = BTreeSet::new();
+        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
+            let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
+            if let Value::Array(names) = self.ask(&scripts::groups(&streams), category).await? {
+                all.extend(names.iter().filter_map(text));
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// Deletes the entries that every group has settled, in all streams of a category, up to the first that any group has not read or not settled; how many. A stream stays
+    /// whole where one of the category's groups is missing. Without any group nothing is deleted. A group that nobody reads any more keeps everything: `XGROUP DESTROY` it. A group
+    /// that is made later does not get what is gone. Dead letters stay.
+    ///
+    /// # Errors
+    /// The server does not answer, or declines.
+    pub async fn trim(&self, category: &str, lanes: &Lanes) -> Result<u64, String> {
+        let groups = self.groups(category, lanes).await?;
+        let mut gone = 0;
+        if groups.is_empty() {
+            return Ok(gone);
+        }
+        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
+            let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
+            gone += number(&self.ask(&scripts::trim(&streams, &groups), category).await?);
+        }
+        Ok(gone)
     }
 
     async fn ask(&self, command: &Cmd, stream: &str) -> Result<Value, String> {

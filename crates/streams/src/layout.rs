@@ -10,6 +10,8 @@
 //!
 //! An entry has one field, [`FIELD`], with a JSON object: `data` and `metadata`; as a dead letter also [`DEATH`], which says how it came to that.
 
+use std::borrow::Cow;
+
 use overtake_lane::DEAD_LETTERS;
 use serde_json::{Value, json};
 
@@ -86,6 +88,44 @@ pub fn dead_letters_of(stream: &str) -> String {
 #[must_use]
 pub fn envelope(data: &Value, metadata: &Value) -> String {
     json!({ "data": data, "metadata": metadata }).to_string()
+}
+
+/// An entry's metadata (JSON) with who it is: its id and type at `/headers`, where they say none, and its priority at `/domain`, which handlers run with and the next hop inherits.
+/// The priority goes before one that they say if it is known for sure; else it stands where they say none. Everything else stays as it is.
+///
+/// # Errors
+/// They are no JSON, as a phrase.
+pub fn describe<'m>(
+    metadata: &'m str,
+    id: &str,
+    kind: &str,
+    priority: i32,
+    is_sure: bool,
+) -> Result<Cow<'m, str>, String> {
+    let mut all: Value =
+        serde_json::from_str(metadata).map_err(|error| format!("its metadata is no JSON: {error}"))?;
+    if all.is_null() {
+        all = json!({});
+    }
+    let ours = [
+        ("headers", "id", json!(id), false),
+        ("headers", "type", json!(kind), false),
+        ("domain", "priority", json!(priority), is_sure),
+    ];
+    let mut is_changed = false;
+    for (section, key, value, goes_first) in ours {
+        let Some(section) = all.as_object_mut().map(|all| all.entry(section).or_insert_with(|| json!({})))
+        else {
+            break;
+        };
+        if let Some(section) = section.as_object_mut()
+            && section.get(key).is_none_or(|said| said.is_null() || (goes_first && *said != value))
+        {
+            section.insert(key.to_owned(), value);
+            is_changed = true;
+        }
+    }
+    Ok(if is_changed { Cow::Owned(all.to_string()) } else { Cow::Borrowed(metadata) })
 }
 
 #[cfg(test)]

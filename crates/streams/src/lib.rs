@@ -28,7 +28,7 @@ pub use dead_letters::{DeadLetter, DeadLetters};
 pub use entry::Entry;
 pub use lag::{Lag, Lags};
 pub use lanes::{Lane, Lanes};
-pub use layout::{FIELD, Layout, PARTITIONS, dead_letters_of, envelope};
+pub use layout::{FIELD, Layout, PARTITIONS, dead_letters_of, describe, envelope};
 pub use overtake_peer::redis::{Fault, RedisServer};
 pub use overtake_peer::{Named, Secret, Tls, Vault};
 pub use retry::Retry;

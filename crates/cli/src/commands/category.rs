@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
+use overtake_streams::{Lags, Lanes, RedisServer};
 use serde_json::{Map, Value, json};
 
 use super::queue::{age, amount, text};
@@ -10,6 +11,7 @@ use crate::address::path;
 use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, RESET};
+use crate::redis::RedisArgs;
 use crate::table::{Side, Table, one_line};
 use crate::words;
 
@@ -32,13 +34,21 @@ Examples:
   overtake category list --json | jq -r '.categories[].name'")]
     List,
     /// Show a category: each group's lag in each lane.
+    ///
+    /// In Redis or Valkey that is a row for each lane, with all partitions in it; the dead letters there are of all groups.
     #[command(after_help = "\
 Examples:
   overtake category show customer
+  overtake category show customer --redis redis://127.0.0.1:6379/0
   overtake category show customer --json | jq '.groups[].streams[] | {stream, ready}'")]
     Show {
         /// Its name.
         category: String,
+        /// The category in streams of Redis or Valkey, in place of the broker's: redis://HOST:PORT/DATABASE.
+        #[arg(long, value_name = "URL", help_heading = "In Redis or Valkey")]
+        redis: Option<String>,
+        #[command(flatten)]
+        streams: RedisArgs,
     },
     /// Delete a category that has no groups; or one of its groups, with all it has yet to do.
     #[command(after_help = "\
@@ -80,13 +90,38 @@ pub(crate) async fn run(command: &CategoryCommand, session: &Session) -> Ended {
             session.out.answer(&answer, |answer| list(&answer["categories"]))?;
             Ok(Exit::Done)
         }
-        CategoryCommand::Show { category } => {
-            let answer = session.client.get(&path(&["v1", "categories", category])).await?;
+        CategoryCommand::Show { category, redis, streams } => {
+            let answer = match redis {
+                Some(url) => in_streams(category, &streams.server(url, session)?, &streams.lanes()?)
+                    .await
+                    .map_err(|why| Failure::new(Exit::Error, why))?,
+                None => session.client.get(&path(&["v1", "categories", category])).await?,
+            };
             session.out.answer(&answer, show)?;
             Ok(Exit::Done)
         }
         CategoryCommand::Delete(args) => delete(args, session).await,
     }
+}
+
+/// A category of Redis, as the broker shows one.
+async fn in_streams(category: &str, server: &RedisServer, lanes: &Lanes) -> Result<Value, String> {
+    let lags = Lags::new(server);
+    let mut groups = Vec::new();
+    for group in lags.groups(category, lanes).await? {
+        let streams = lags.of(category, &group, lanes).await?.into_iter().map(|lag| {
+            json!({
+                "stream": lanes.stream(category, lag.lane),
+                "lane": lag.lane.to_string(),
+                "ready": lag.waiting,
+                "leased": lag.pending,
+                "dead": lag.dead,
+                "oldest_age_ms": (lag.waiting + lag.pending > 0).then_some(lag.oldest_s * 1_000),
+            })
+        });
+        groups.push(json!({ "group": group, "streams": streams.collect::<Vec<_>>() }));
+    }
+    Ok(json!({ "name": category, "groups": groups }))
 }
 
 async fn declare(args: &DeclareArgs, session: &Session) -> Ended {

@@ -164,3 +164,26 @@ fn partitions_are_worked_in_their_order_and_their_dead_letters_are_found() {
     story.dlq(&["replay-all"]).ok();
     assert_eq!(story.dead(), Vec::<String>::new());
 }
+
+#[test]
+fn how_far_each_group_is_is_shown_as_of_the_brokers_categories() {
+    let Some(story) = Story::begin() else { return };
+    let show = |more: &[&str]| {
+        run(&[&["category", "show", "customer", "--redis", &story.url()], more].concat(), b"").ok()
+    };
+    assert!(show(&[]).contains("no groups"), "{}", show(&[]));
+    story.add(&[Story::entry(&json!("1"), 0), Story::entry(&json!("late"), -50)]);
+    story.subscribe(&["--attempts", "1", "--max", "1"], "exit 1").ok();
+    story.add(&[Story::entry(&json!("2"), 0), Story::entry(&json!("3"), 0)]);
+    let shown: Value = serde_json::from_str(&show(&["--json"])).expect("JSON");
+    let streams = shown["groups"][0]["streams"].as_array().expect("a list");
+    let of = |lane: &Value| {
+        (lane["stream"].clone(), lane["ready"].clone(), lane["leased"].clone(), lane["dead"].clone())
+    };
+    let expect = [(json!("customer"), 2, 0, 1), (json!("customer:backfill"), 1, 0, 0)];
+    let expect =
+        expect.map(|(stream, ready, leased, dead)| (stream, json!(ready), json!(leased), json!(dead)));
+    assert_eq!(streams.iter().map(of).collect::<Vec<_>>(), expect);
+    let table = show(&[]);
+    assert!(table.contains("mails  customer "), "{table}");
+}

@@ -94,22 +94,52 @@ impl Event {
         Self { message_id: message_id.into(), ..self }
     }
 
+    /// The stream, or category, that it is for.
+    #[must_use]
+    pub fn stream(&self) -> &str {
+        &self.stream
+    }
+
     /// Its id.
     #[must_use]
     pub fn message_id(&self) -> &str {
         &self.message_id
     }
 
+    /// The priority that it is written with, here.
+    pub(crate) fn urgency(&self) -> Priority {
+        self.priority.or_else(|| self.made_in.scope()).unwrap_or_default()
+    }
+
+    /// The stream of an event in this layout, its fields as an entry, and its key where that has streams of its own.
+    ///
+    /// # Errors
+    /// Its data or metadata are no JSON, or no stream can be called so, as a phrase.
+    #[cfg(feature = "streams")]
+    pub(crate) fn entry(
+        &self,
+        layout: &overtake_streams::Layout,
+    ) -> Result<(String, overtake_streams::Fields, Option<&str>), String> {
+        let Priority(priority) = self.urgency();
+        let stream = layout.stream_of(&self.stream, self.key.as_deref(), priority)?;
+        let said = self.metadata.as_deref().unwrap_or("null");
+        let metadata = overtake_streams::describe(said, &self.message_id, &self.kind, priority, true)?;
+        serde_json::from_str::<serde_json::Value>(&self.data)
+            .map_err(|error| format!("its data is no JSON: {error}"))?;
+        let text = format!("{{\"data\":{},\"metadata\":{metadata}}}", self.data);
+        let fields = vec![(overtake_streams::FIELD.as_bytes().to_vec(), text.into_bytes())];
+        Ok((stream, fields, self.key.as_deref().filter(|_| layout.is_partitioned)))
+    }
+
     fn arguments(&self) -> [Argument<'_>; 7] {
         let text = Argument::Text;
-        let priority = self.priority.or_else(|| self.made_in.scope());
         [
             text(&self.message_id),
             text(&self.stream),
             text(&self.kind),
             text(&self.data),
             self.metadata.as_deref().map_or(Argument::Null, text),
-            Argument::Number(priority.unwrap_or_default().0),
+            Argument::Number(self.urgency().0),
             self.key.as_deref().map_or(Argument::Null, text),
         ]
     }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use overtake_peer::redis::{Fault, RedisServer};
-use overtake_streams::{FIELD, Layout, Writer};
-use serde_json::{Value, json};
+use overtake_streams::{FIELD, Layout, Writer, describe};
 use tokio::time::timeout_at;
 
 use super::{Answer, Sink, envelope};
@@ -91,34 +90,10 @@ impl StreamsSink {
     }
 }
 
-/// The row's own metadata with its priority at `/domain`, which the lane was chosen by and the next hop inherits; and with its id and type at `/headers`, where they are
-/// missing. Everything else stays as it is, and so does the priority where the table has no column for it.
+/// The row's own metadata, and who it is. A table without a column for the priority leaves what they say of it.
 fn metadata(row: &Row) -> Result<Cow<'_, str>, String> {
     let said = row.metadata.as_deref().unwrap_or("null");
-    let mut all: Value =
-        serde_json::from_str(said).map_err(|error| format!("its metadata is no JSON: {error}"))?;
-    if all.is_null() {
-        all = json!({});
-    }
-    let ours = [
-        ("headers", "id", json!(row.message_id), false),
-        ("headers", "type", json!(row.kind), false),
-        ("domain", "priority", json!(row.priority), row.is_prioritized),
-    ];
-    let mut is_changed = false;
-    for (section, key, value, goes_first) in ours {
-        let Some(section) = all.as_object_mut().map(|all| all.entry(section).or_insert_with(|| json!({})))
-        else {
-            break;
-        };
-        if let Some(section) = section.as_object_mut()
-            && section.get(key).is_none_or(|said| said.is_null() || (goes_first && *said != value))
-        {
-            section.insert(key.to_owned(), value);
-            is_changed = true;
-        }
-    }
-    Ok(if is_changed { Cow::Owned(all.to_string()) } else { Cow::Borrowed(said) })
+    describe(said, &row.message_id, &row.kind, row.priority, row.is_prioritized)
 }
 
 /// Who reads all streams of keys must know of a key before there is something in its stream.

@@ -51,3 +51,34 @@ async fn what_the_server_does_not_know_is_counted() {
     world.ask(&format!("XDEL customer {}", String::from_utf8_lossy(id))).await;
     assert_eq!(of(&world, "mails").await[0].waiting, 2);
 }
+
+#[tokio::test]
+async fn only_what_every_group_has_settled_is_deleted() {
+    let Some(world) = World::new() else { return };
+    let lags = Lags::new(&world.server);
+    let trim = async || lags.trim("customer", &Lanes::enabled()).await.expect("told");
+    world.add("customer", &["1", "2", "3", "4"]).await;
+    assert_eq!(trim().await, 0, "nobody has read anything");
+    let subscriber = world.subscribe(options("c")).await;
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        all.push(next(&subscriber).await);
+    }
+    for at in [0, 1, 3] {
+        subscriber.ack(&all[at]).await.expect("heard");
+    }
+    // The third is pending, and what is behind it stays with it.
+    assert_eq!(trim().await, 2);
+    assert_eq!(world.number("XLEN customer").await, 2);
+    subscriber.ack(&all[2]).await.expect("heard");
+    // A group that has read nothing keeps everything, also one that is in another stream only.
+    world.ask("XGROUP CREATE customer:backfill bills 0 MKSTREAM").await;
+    assert_eq!(trim().await, 0);
+    world.ask("XGROUP CREATE customer bills 0").await;
+    assert_eq!(trim().await, 0);
+    world.ask("XGROUP SETID customer bills $").await;
+    assert_eq!(trim().await, 2);
+    world.add("customer", &["5"]).await;
+    assert_eq!(trim().await, 0);
+    assert_eq!(crate::world::drain(&subscriber, 1).await, ["5"]);
+}

@@ -287,6 +287,9 @@ async fn lag_and_dead_letters_are_of_all_partitions() {
     let lags = overtake_streams::Lags::new(&world.server);
     let told = lags.of("customer", "mails", &overtake_streams::Lanes::enabled()).await.expect("told");
     let all: Vec<_> = told.iter().map(|lag| (lag.waiting, lag.pending, lag.dead)).collect();
+    world.ask("XGROUP CREATE customer:l:backfill bills 0").await;
+    let groups = lags.groups("customer", &overtake_streams::Lanes::enabled()).await;
+    assert_eq!(groups.expect("told"), ["bills", "mails"]);
     assert_eq!(all, [(4, 2, 3), (2, 0, 0)]);
 
     let letters = world.dead_letters();

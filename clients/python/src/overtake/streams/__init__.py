@@ -13,20 +13,24 @@ with Subscriber("redis://localhost", "customer", "mails", lanes=Lanes()) as subs
 ```
 """
 
-from .aio import AsyncDeadLetters, AsyncStreamHandling, AsyncSubscriber
+from .aio import AsyncCategory, AsyncDeadLetters, AsyncStreamHandling, AsyncSubscriber
+from .category import Lag
 from .entry import Entry
 from .lanes import Lane, Lanes
 from .letters import DeadLetter
 from .retry import Retry
-from .subscriber import DeadLetters, StreamHandling, Subscriber
+from .subscriber import Category, DeadLetters, StreamHandling, Subscriber
 
 __all__ = [
+    "AsyncCategory",
     "AsyncDeadLetters",
     "AsyncStreamHandling",
     "AsyncSubscriber",
+    "Category",
     "DeadLetter",
     "DeadLetters",
     "Entry",
+    "Lag",
     "Lane",
     "Lanes",
     "Retry",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from ..durations import Duration, seconds
 from ..errors import Closed, LoginRefused, OvertakeError
 from ..handling import End, Reject, is_fatal, log_failure, reason
 from ..priority import scope_of
+from .category import Lag, Work
 from .connection import ERRORS, PATIENCE_S, at_first, options, said
 from .entry import Entry
 from .lanes import Lane, Lanes
@@ -25,7 +26,7 @@ from .subscriber import SOON_S, WAKE_S
 import redis.asyncio as aredis  # isort: skip
 from redis.asyncio.retry import Retry as Attempts  # isort: skip
 
-__all__ = ["AsyncDeadLetters", "AsyncStreamHandling", "AsyncSubscriber"]
+__all__ = ["AsyncCategory", "AsyncDeadLetters", "AsyncStreamHandling", "AsyncSubscriber"]
 
 
 class _Server:
@@ -433,5 +434,67 @@ class AsyncDeadLetters:
     async def _ask(self, steps: Steps[T]) -> T:
         try:
             return await self._server.drive(self._letters.told(steps))
+        except Lost as error:
+            raise at_first(error) from None
+
+
+class AsyncCategory:
+    """A category of streams, for those who write into it and who see to it. `async with` closes the connection at the end."""
+
+    def __init__(
+        self, url: str, category: str, *, lanes: Lanes | None = None, partitions: bool = False, **connection: Any
+    ) -> None:
+        """Connects when it is asked something. Without `lanes` there is one. With `partitions` a key has streams of its own."""
+        self._work = Work(category, lanes or Lanes(enabled=False), partitions)
+        self._server = _Server(url, connection)
+
+    async def publish(
+        self,
+        data: Any,
+        *,
+        type: str | None = None,  # noqa: A002 - that is what it is called everywhere
+        id: str | None = None,  # noqa: A002 - as `type`
+        metadata: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        key: str | None = None,
+    ) -> str:
+        """Adds an entry about `data` (JSON) to the lane of its priority, and returns the id that the server gave it.
+
+        It has the priority it says, else the scope's, else `Priority.NORMAL`; handlers find it in `metadata["domain"]["priority"]`, and its
+        `type` and `id` (drawn, where none is said) in `metadata["headers"]`. `ConnectionLost`: nobody knows whether it was added.
+        """
+        return await self._ask(self._work.publish(data, type, id, metadata, priority, key))
+
+    async def groups(self) -> list[str]:
+        """The groups that any of its streams has."""
+        return await self._ask(self._work.groups())
+
+    async def lag(self, group: str) -> list[Lag]:
+        """How far a group is in each lane, of all partitions together. One that is not there yet has everything before it."""
+        return await self._ask(self._work.lag(group))
+
+    async def trim(self) -> int:
+        """Deletes the entries that every group has settled, up to the first that any group has not read or not settled. How many.
+
+        A stream stays whole where one of the category's groups is missing. Without any group nothing is deleted. A group that nobody
+        reads any more keeps everything: `XGROUP DESTROY` it. A group that is made later does not get what is gone. Dead letters stay.
+        """
+        return await self._ask(self._work.trim())
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._server.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _ask(self, steps: Steps[T]) -> T:
+        try:
+            return await self._server.drive(self._work.told(steps))
         except Lost as error:
             raise at_first(error) from None

@@ -162,6 +162,65 @@ end
 return all
 """
 
+#: The names of the groups of several streams, one for each stream that has it.
+#:
+#: Keys: the streams.
+GROUPS = """
+local all = {}
+for _, stream in ipairs(KEYS) do
+  if redis.call('EXISTS', stream) == 1 then
+    for _, of in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      for at = 1, #of, 2 do
+        if of[at] == 'name' then all[#all + 1] = of[at + 1] end
+      end
+    end
+  end
+end
+return all
+"""
+
+#: Deletes the entries that every group has settled, up to the first that any group needs. A stream in which one of the groups
+#: is missing stays whole.
+#:
+#: Keys: the streams. Arguments: all groups. Answers how many are gone.
+TRIM = r"""
+local function is_before(a, b)
+  local a_ms, a_number = string.match(a, '(%d+)-(%d+)')
+  local b_ms, b_number = string.match(b, '(%d+)-(%d+)')
+  if a_ms == b_ms then a_ms, b_ms = a_number, b_number end
+  if #a_ms ~= #b_ms then return #a_ms < #b_ms end
+  return a_ms < b_ms
+end
+local gone = 0
+for _, stream in ipairs(KEYS) do
+  local missing, first = #ARGV, nil
+  local groups = redis.call('EXISTS', stream) == 1 and redis.call('XINFO', 'GROUPS', stream) or {}
+  for _, of in ipairs(groups) do
+    local told = {}
+    for at = 1, #of, 2 do told[of[at]] = of[at + 1] end
+    for _, group in ipairs(ARGV) do
+      if group == told['name'] then missing = missing - 1 end
+    end
+    local needed
+    if told['pending'] > 0 then
+      needed = redis.call('XPENDING', stream, told['name'])[2]
+    else
+      local next = redis.call('XRANGE', stream, '(' .. told['last-delivered-id'], '+', 'COUNT', 1)[1]
+      needed = next and next[1]
+    end
+    if needed and (not first or is_before(needed, first)) then first = needed end
+  end
+  if missing == 0 and #groups > 0 then
+    if first then
+      gone = gone + redis.call('XTRIM', stream, 'MINID', first)
+    else
+      gone = gone + redis.call('XTRIM', stream, 'MAXLEN', 0)
+    end
+  end
+end
+return gone
+"""
+
 #: Counts entries behind an id without sending them.
 #:
 #: Keys: the stream. Arguments: where to begin, how many at most. Answers how many there were, and the last.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from ..durations import Duration, seconds
 from ..errors import LoginRefused, OvertakeError, TimedOut
 from ..handling import End, Reject, is_fatal, join_all, log_failure, reason
 from ..priority import scope_of
+from .category import Lag, Work
 from .connection import ERRORS, PATIENCE_S, Redis, at_first, options, said
 from .entry import Entry
 from .lanes import Lane, Lanes
@@ -21,7 +22,7 @@ from .reading import Fate, Options, log, some_name
 from .retry import Retry
 from .steps import Ask, Begin, Fault, Lost, Pause, Steps, T
 
-__all__ = ["DeadLetters", "StreamHandling", "Subscriber"]
+__all__ = ["Category", "DeadLetters", "StreamHandling", "Subscriber"]
 
 #: So long a read that is under way is left alone when a subscriber stops, seconds.
 WAKE_S = 0.01
@@ -406,5 +407,67 @@ class DeadLetters:
     def _ask(self, steps: Steps[T]) -> T:
         try:
             return self._server.drive(self._letters.told(steps))
+        except Lost as error:
+            raise at_first(error) from None
+
+
+class Category:
+    """A category of streams, for those who write into it and who see to it. `with` closes the connection at the end."""
+
+    def __init__(
+        self, url: str, category: str, *, lanes: Lanes | None = None, partitions: bool = False, **connection: Any
+    ) -> None:
+        """Connects when it is asked something. Without `lanes` there is one. With `partitions` a key has streams of its own."""
+        self._work = Work(category, lanes or Lanes(enabled=False), partitions)
+        self._server = _Server(url, connection)
+
+    def publish(
+        self,
+        data: Any,
+        *,
+        type: str | None = None,  # noqa: A002 - that is what it is called everywhere
+        id: str | None = None,  # noqa: A002 - as `type`
+        metadata: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        key: str | None = None,
+    ) -> str:
+        """Adds an entry about `data` (JSON) to the lane of its priority, and returns the id that the server gave it.
+
+        It has the priority it says, else the scope's, else `Priority.NORMAL`; handlers find it in `metadata["domain"]["priority"]`, and its
+        `type` and `id` (drawn, where none is said) in `metadata["headers"]`. `ConnectionLost`: nobody knows whether it was added.
+        """
+        return self._ask(self._work.publish(data, type, id, metadata, priority, key))
+
+    def groups(self) -> list[str]:
+        """The groups that any of its streams has."""
+        return self._ask(self._work.groups())
+
+    def lag(self, group: str) -> list[Lag]:
+        """How far a group is in each lane, of all partitions together. One that is not there yet has everything before it."""
+        return self._ask(self._work.lag(group))
+
+    def trim(self) -> int:
+        """Deletes the entries that every group has settled, up to the first that any group has not read or not settled. How many.
+
+        A stream stays whole where one of the category's groups is missing. Without any group nothing is deleted. A group that nobody
+        reads any more keeps everything: `XGROUP DESTROY` it. A group that is made later does not get what is gone. Dead letters stay.
+        """
+        return self._ask(self._work.trim())
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, steps: Steps[T]) -> T:
+        try:
+            return self._server.drive(self._work.told(steps))
         except Lost as error:
             raise at_first(error) from None

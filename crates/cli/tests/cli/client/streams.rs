@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use overtake_client::Priority;
 use overtake_client::streams::{
-    DeadLetters, Done, Lanes, Retry, SubscribeOptions, Subscriber, Writer, envelope, handle, server,
+    DeadLetters, Done, Event, Lanes, Layout, Publisher, Retry, SubscribeOptions, Subscriber, Writer,
+    envelope, handle, server,
 };
+use overtake_client::{Priority, with_priority};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -115,5 +116,49 @@ fn dead_letters_of_streams_are_replayed_to_their_own_lane() {
         assert_eq!(dead.replay_all(None).await, Ok(1));
         let again = subscriber.next().await.unwrap();
         assert_eq!((again.stream(), again.body()), ("customer:backfill", "\"migration\""));
+    });
+}
+
+#[test]
+fn an_event_goes_to_the_lane_of_its_own_priority_or_of_its_scope_and_to_the_streams_of_its_key() {
+    let Some(redis) = Redis::start() else { return };
+    go(async {
+        let layout = Layout { lanes: Lanes::enabled(), is_partitioned: true };
+        let mut publisher = Publisher::connect(&redis.server(), layout).await.unwrap();
+        let event = |what: &str| Event::new("customer", "Moved", json!(what).to_string()).id(what);
+        let late = event("late").key("7").metadata(r#"{"trace": "t"}"#);
+        with_priority(Priority::LOW, publisher.publish(&late)).await.unwrap();
+        with_priority(Priority::LOW, publisher.publish(&event("said").priority(Priority::CRITICAL)))
+            .await
+            .unwrap();
+        publisher.publish(&event("now")).await.unwrap();
+        for (bad, why) in [
+            (Event::new("customer", "Moved", "no JSON"), "its data is no JSON"),
+            (event("x").metadata("no JSON"), "its metadata is no JSON"),
+            (event("x").key("backfill"), "the partition key `backfill`"),
+        ] {
+            assert!(publisher.publish(&bad).await.unwrap_err().contains(why), "{why}");
+        }
+        let options = SubscribeOptions {
+            lanes: Lanes::enabled(),
+            partitions: true,
+            ..SubscribeOptions::new("customer", "mails")
+        };
+        let subscriber = Subscriber::connect(&redis.server(), options).await.unwrap();
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let entry = subscriber.next().await.unwrap();
+            assert!(subscriber.ack(&entry).await.unwrap());
+            assert_eq!(entry.metadata()["headers"]["type"], "Moved");
+            seen.push((
+                entry.data::<String>().unwrap(),
+                entry.priority().unwrap(),
+                entry.stream().to_owned(),
+            ));
+        }
+        let of = |what: &str, priority, stream: &str| (what.to_owned(), priority, stream.to_owned());
+        let expect =
+            [of("said", 100, "customer"), of("now", 0, "customer"), of("late", -50, "customer:7:backfill")];
+        assert_eq!(seen, expect);
     });
 }

@@ -1105,6 +1105,9 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l redis -d 'The category in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1112,9 +1115,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -s g -l group -d 'Only this group' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from delete" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F

@@ -1,0 +1,127 @@
+"""A category for those who write into it and who see to it: entries are added, lag is told, what is settled is deleted."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Refused
+from ..priority import checked, current_priority
+from . import scripts
+from .lanes import CHUNK, Lane, Lanes, dead_letters_of, is_key, partitions_of, streams_with
+from .steps import Ask, Fault, Steps, T, evaluate, text
+
+__all__ = ["Lag"]
+
+#: Where the server does not know how many entries are left, so many are counted at once, and so many times at most.
+COUNT_AT_ONCE, COUNTS_MAX = 10_000, 100
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far a group is in one lane, of all partitions."""
+
+    lane: Lane
+    """The lane."""
+    waiting: int = 0
+    """Entries that were handed to nobody yet; of more than a million that had to be counted in one stream, a million."""
+    pending: int = 0
+    """Entries that were handed over and are not settled."""
+    oldest_s: int = 0
+    """How long the oldest of both has been in its stream, seconds; 0 where there is none."""
+    dead: int = 0
+    """Dead letters, of all groups."""
+
+
+class Work:
+    """What there is to be asked about a category."""
+
+    def __init__(self, category: str, lanes: Lanes, partitions: bool) -> None:
+        if not category.strip():
+            raise ValueError("`category` must be a name")
+        self.category = category
+        self.lanes = lanes
+        self.partitions = partitions
+
+    def told(self, steps: Steps[T]) -> Steps[T]:
+        """With what the server says against it as a refusal."""
+        try:
+            return (yield from steps)
+        except Fault as fault:
+            raise Refused(fault.code, f"{self.category}: {fault}") from None
+
+    def publish(
+        self,
+        data: Any,
+        entry_type: str | None,
+        message_id: str | None,
+        metadata: Mapping[str, Any] | None,
+        priority: int | None,
+        key: str | None,
+    ) -> Steps[str]:
+        """Adds an entry to the lane of its priority."""
+        urgency = current_priority() if priority is None else checked(priority)
+        said = dict(metadata or {})
+        said["headers"] = {"id": message_id or str(uuid.uuid4()), "type": entry_type} | dict(said.get("headers") or {})
+        said["domain"] = dict(said.get("domain") or {}) | {"priority": int(urgency)}
+        body = json.dumps({"data": data, "metadata": said}, allow_nan=False)
+        part = self.category
+        if key is not None and self.partitions:
+            if not is_key(key, self.lanes):
+                raise ValueError(
+                    f"the partition key `{key}` cannot be part of a stream's name: it must have 1 to 255 characters and no colon, and be "
+                    f"neither `dlq`, nor `{self.lanes.suffix}`, nor between two underscores on either side"
+                )
+            # Who reads all partitions must know of a key before there is something in its stream.
+            yield Ask(("SADD", partitions_of(self.category), key))
+            part = f"{self.category}:{key}"
+        return text((yield Ask(("XADD", self.lanes.stream_of(part, urgency), "*", "data", body))))
+
+    def _streams(self) -> Steps[list[list[tuple[Lane, str]]]]:
+        keys = yield Ask(("SMEMBERS", partitions_of(self.category)))
+        streams = streams_with(self.category, self.lanes, keys)
+        return [streams[at : at + CHUNK] for at in range(0, len(streams), CHUNK)]
+
+    def groups(self) -> Steps[list[str]]:
+        """The groups of any stream."""
+        found: set[str] = set()
+        for some in (yield from self._streams()):
+            names = yield evaluate(scripts.GROUPS, [stream for _, stream in some])
+            found.update(map(text, names))
+        return sorted(found)
+
+    def lag(self, group: str) -> Steps[list[Lag]]:
+        """How far a group is in each lane."""
+        seconds, _ = yield Ask(("TIME",))
+        found = {lane: Lag(lane) for lane in self.lanes.all()}
+        for some in (yield from self._streams()):
+            pairs = [each for _, stream in some for each in (stream, dead_letters_of(stream))]
+            told = yield evaluate(scripts.FAR, pairs, group)
+            for (lane, stream), (dead, pending, waiting, at, oldest) in zip(some, told, strict=True):
+                left = int(waiting) if int(waiting) >= 0 else (yield from self._count(stream, text(at)))
+                age_s = max(int(seconds) - int(text(oldest).partition("-")[0]) // 1000, 0) if oldest else 0
+                lag = found[lane]
+                found[lane] = Lag(
+                    lane, lag.waiting + left, lag.pending + int(pending), max(lag.oldest_s, age_s), lag.dead + int(dead)
+                )
+        return list(found.values())
+
+    def _count(self, stream: str, at: str) -> Steps[int]:
+        count = 0
+        for _ in range(COUNTS_MAX):
+            here, last = yield evaluate(scripts.COUNT, [stream], f"({at}", COUNT_AT_ONCE)
+            count += int(here)
+            if int(here) < COUNT_AT_ONCE:
+                break
+            at = text(last)
+        return count
+
+    def trim(self) -> Steps[int]:
+        """Deletes what every group has settled."""
+        groups, gone = (yield from self.groups()), 0
+        for some in (yield from self._streams()) if groups else ():
+            gone += int((yield evaluate(scripts.TRIM, [stream for _, stream in some], *groups)))
+        return gone
