@@ -179,3 +179,33 @@ def test_dead_letters_are_of_all_partitions(redis_server: RedisServer) -> None:
         assert redis_server.ask("XLEN", "order:k") == 2
         assert letters.replay_all() == 1
         assert letters.purge() == 0
+
+
+def test_a_subscriber_says_what_it_never_reads_and_which_setting_reads_it(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unread(**more: Any) -> str | None:
+        with Subscriber(redis_server.url, "order", "mails", **options(**more)) as subscriber:
+            return subscriber.unread()
+
+    one = Lanes(enabled=False)
+    redis_server.add("order", "1")
+    assert unread(lanes=one) is None
+    redis_server.add("order:backfill", "late", "later")
+    assert not caplog.messages
+    of_lanes = "this subscriber never reads order:backfill (2 entries): set `lanes` as whoever writes them has it"
+    assert unread(lanes=one) == of_lanes
+    assert caplog.messages == [f"order: {of_lanes}"]
+    assert unread() is None
+    add(redis_server, "7", "", "1")
+    of_parts = "this subscriber never reads order:7 (1 entry): set `partitions` as whoever writes them has it"
+    assert unread() == of_parts
+    assert unread(partitions=True) is None
+
+
+async def test_a_subscriber_says_with_asyncio_what_it_never_reads(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis_server.add("order:backfill", "late")
+    async with AsyncSubscriber(redis_server.url, "order", "mails") as subscriber:
+        assert caplog.messages == [f"order: {await subscriber.unread()}"]

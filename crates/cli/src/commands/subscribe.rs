@@ -1,5 +1,6 @@
 //! `overtake subscribe`
 
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -74,6 +75,13 @@ pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
     };
     let subscriber = Subscriber::connect(&args.redis.server(url, session)?, options(args)?).await;
     let subscriber = subscriber.map_err(|why| Failure::new(Exit::Error, why))?;
+    if let Ok(Some(unread)) = subscriber.unread().await
+        && !session.out.is_quiet()
+    {
+        let hint = "--one-lane and --backfill-suffix are `lanes`, --partitions is `partitions`";
+        // Without a stderr there is nobody to tell.
+        let _ = writeln!(io::stderr(), "warning: {unread} ({hint})");
+    }
     args.manner.work(args.category.clone(), Origin::Streams(subscriber), session.out).await
 }
 

@@ -187,3 +187,13 @@ fn how_far_each_group_is_is_shown_as_of_the_brokers_categories() {
     let table = show(&[]);
     assert!(table.contains("mails  customer "), "{table}");
 }
+
+#[test]
+fn a_subscriber_with_other_lanes_than_the_writer_is_told_what_it_never_reads() {
+    let Some(story) = Story::begin() else { return };
+    story.add(&[Story::entry(&json!("late"), -50)]);
+    let told = |more: &[&str]| story.subscribe(more, "true").stderr;
+    let never = "warning: this subscriber never reads customer:backfill (1 entry): set `lanes` ";
+    assert!(told(&["--one-lane"]).contains(never), "{}", told(&["--one-lane"]));
+    assert!(!told(&[]).contains("never reads"));
+}

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use self::held::{Doom, Held, Later};
 pub use self::options::{Start, SubscribeOptions};
 use self::reader::{Reader, Want};
+use crate::category::unread;
 use crate::dead_letters::letter;
 use crate::entry::Entry;
 use crate::lanes::Lane;
@@ -191,6 +192,9 @@ impl Subscriber {
         reader.begin().await?;
         let (wants, wanted) = mpsc::channel(1);
         let keeper = tokio::spawn(keeper::run(Arc::clone(&shared)));
+        if let Ok(Some(unread)) = unread(&shared.settling, &shared.options).await {
+            tracing::warn!(category = shared.options.category, "{unread}");
+        }
         Ok(Self { wants, reader: tokio::spawn(reader.run(wanted)), running: Running { shared, keeper } })
     }
 
@@ -206,6 +210,15 @@ impl Subscriber {
     pub fn broken(&self) -> Option<String> {
         let broken = self.running.shared.broken.lock();
         broken.unwrap_or_else(std::sync::PoisonError::into_inner).iter().flatten().next().cloned()
+    }
+
+    /// What the category has and this subscriber never reads, in a sentence: a backfill lane where `lanes` has one lane, or partitions where `partitions` is not set. Nothing where it
+    /// reads every stream that has entries. A subscriber that connects logs it at WARN.
+    ///
+    /// # Errors
+    /// The server does not answer, or declines.
+    pub async fn unread(&self) -> Result<Option<String>, String> {
+        unread(&self.running.shared.settling, self.options()).await
     }
 
     /// The next entry, waited for as long as it takes; a connection that is lost comes again meanwhile. It is held until it is settled, and nobody takes it

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use overtake_streams::{Fate, Start, SubscribeOptions};
+use overtake_streams::{Fate, Lanes, Start, SubscribeOptions};
 
 use crate::reading::until_it_waits;
 use crate::world::{World, drain, next, options};
@@ -285,10 +285,10 @@ async fn lag_and_dead_letters_are_of_all_partitions() {
     taken.sort_by_key(|entry| entry.stream().to_owned());
     subscriber.reject(&taken[1], "no").await.expect("heard");
     let lags = overtake_streams::Lags::new(&world.server);
-    let told = lags.of("customer", "mails", &overtake_streams::Lanes::enabled()).await.expect("told");
+    let told = lags.of("customer", "mails", &Lanes::enabled()).await.expect("told");
     let all: Vec<_> = told.iter().map(|lag| (lag.waiting, lag.pending, lag.dead)).collect();
     world.ask("XGROUP CREATE customer:l:backfill bills 0").await;
-    let groups = lags.groups("customer", &overtake_streams::Lanes::enabled()).await;
+    let groups = lags.groups("customer", &Lanes::enabled()).await;
     assert_eq!(groups.expect("told"), ["bills", "mails"]);
     assert_eq!(all, [(4, 2, 3), (2, 0, 0)]);
 
@@ -349,4 +349,29 @@ async fn each_partition_is_in_order_with_many_consumers_of_which_some_end() {
         assert_eq!(of.len(), 20, "{of:?}");
     }
     drop((heir, others));
+}
+
+#[tokio::test]
+async fn a_subscriber_says_what_it_never_reads_and_which_setting_reads_it() {
+    let Some(world) = World::new() else { return };
+    let unread = async |lanes: Lanes, partitions: bool| {
+        let subscriber = world.subscribe(SubscribeOptions { lanes, partitions, ..options("c") }).await;
+        subscriber.unread().await.expect("told")
+    };
+    world.add("customer", &["1"]).await;
+    assert_eq!(unread(Lanes::default(), false).await, None);
+    world.add("customer:backfill", &["late", "later"]).await;
+    let of_lanes = "this subscriber never reads customer:backfill (2 entries): set `lanes` as whoever writes them has it";
+    assert_eq!(unread(Lanes::default(), false).await.as_deref(), Some(of_lanes));
+    assert_eq!(unread(Lanes::enabled(), false).await, None);
+    world.add_to("7", "", &["1"]).await;
+    let of_parts =
+        "this subscriber never reads customer:7 (1 entry): set `partitions` as whoever writes them has it";
+    assert_eq!(unread(Lanes::enabled(), false).await.as_deref(), Some(of_parts));
+    assert_eq!(unread(Lanes::enabled(), true).await, None);
+    for key in 8..12 {
+        world.add_to(&key.to_string(), ":backfill", &["1"]).await;
+    }
+    let all = unread(Lanes::default(), false).await.expect("something");
+    assert!(all.contains("and 3 more: set `lanes` and `partitions`"), "{all}");
 }

@@ -150,6 +150,7 @@ class AsyncSubscriber:
         """Connects, and makes the group where it is not there."""
         try:
             await self._drive(self._reading.begin())
+            await self._drive(self._reading.look_for_unread())
         except OvertakeError as error:
             await self._server.close()
             raise at_first(error) from None
@@ -169,6 +170,10 @@ class AsyncSubscriber:
     def lanes(self) -> Lanes:
         """The lanes it reads."""
         return self._reading.options.lanes
+
+    async def unread(self) -> str | None:
+        """What the category has and this subscriber never reads, as in `Subscriber.unread`."""
+        return await self._told(self._reading.unread())
 
     async def next(self) -> Entry | None:
         """The next entry; None once it is stopped. May be given up while it waits: nothing is lost."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import Refused
@@ -18,6 +18,8 @@ __all__ = ["Lag"]
 
 #: Where the server does not know how many entries are left, so many are counted at once, and so many times at most.
 COUNT_AT_ONCE, COUNTS_MAX = 10_000, 100
+#: So many streams are named in a sentence.
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,35 @@ class Lag:
     """How long the oldest of both has been in its stream, seconds; 0 where there is none."""
     dead: int = 0
     """Dead letters, of all groups."""
+
+
+def unread(category: str, lanes: Lanes, partitions: bool) -> Steps[str | None]:
+    """What a category has and a subscriber with these settings never reads, in a sentence that says what to set."""
+    both = replace(lanes, enabled=True)
+    own = {both.stream(category, lane) for lane in both.all()}
+    keys = yield Ask(("SMEMBERS", partitions_of(category)))
+    streams = [
+        (lane, stream)
+        for lane, stream in streams_with(category, both, keys)
+        if lane not in lanes.all() or (not partitions and stream not in own)
+    ]
+    found: list[str] = []
+    settings: set[str] = set()
+    for at in range(0, len(streams), CHUNK):
+        some = streams[at : at + CHUNK]
+        lengths = yield evaluate(scripts.LENGTHS, [stream for _, stream in some])
+        for (lane, stream), length in zip(some, lengths, strict=True):
+            if int(length):
+                found.append(f"{stream} ({int(length)} {'entry' if int(length) == 1 else 'entries'})")
+                if lane not in lanes.all():
+                    settings.add("lanes")
+                if not partitions and stream not in own:
+                    settings.add("partitions")
+    if not found:
+        return None
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    wanted = "` and `".join(sorted(settings))
+    return f"this subscriber never reads {', '.join(found[:SHOWN])}{more}: set `{wanted}` as whoever writes them has it"
 
 
 class Work:

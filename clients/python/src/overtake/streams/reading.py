@@ -21,6 +21,7 @@ from typing import Any, Literal
 from ..backoff import Refusals, waits
 from ..errors import LoginRefused, Refused
 from . import scripts
+from .category import unread
 from .entry import Entry, Fields, Unreadable, read
 from .held import Doom, Held, Later
 from .lanes import Lane, Lanes, dead_letters_of
@@ -182,6 +183,19 @@ class Reading:
             raise refusal from None
         again = "%s is not read for now, the other lane is; it is tried again in %.0f s: %s"
         log.error(again, self.stream(lane), wait_s, fault)
+
+    def unread(self) -> Steps[str | None]:
+        """What the category has and this reader never reads."""
+        return unread(self.options.category, self.options.lanes, self.options.partitions)
+
+    def look_for_unread(self) -> Steps[None]:
+        """Warns of what is never read. Where the server does not say, nobody is told."""
+        try:
+            sentence = yield from self.unread()
+        except (Fault, Lost, LoginRefused):
+            return
+        if sentence is not None:
+            log.warning("%s: %s", self.options.category, sentence)
 
     def next(self, until: float | None = None) -> Steps[Entry | None]:
         """The next entry; None once it is stopped, or that instant is there."""

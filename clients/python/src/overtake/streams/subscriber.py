@@ -148,6 +148,7 @@ class Subscriber:
         self._is_closed = False
         try:
             self._drive(self._reading.begin())
+            self._drive(self._reading.look_for_unread())
         except OvertakeError as error:
             self._server.close()
             raise at_first(error) from None
@@ -168,6 +169,13 @@ class Subscriber:
     def lanes(self) -> Lanes:
         """The lanes it reads."""
         return self._reading.options.lanes
+
+    def unread(self) -> str | None:
+        """What the category has and this subscriber never reads, in a sentence: a backfill lane, or partitions.
+
+        None where it reads every stream that has entries. A subscriber that begins logs it as a warning.
+        """
+        return self._told(self._reading.unread())
 
     def next(self, timeout: Duration | None = None) -> Entry | None:
         """The next entry; None once it is stopped. After `timeout` (a number is in seconds) without any it raises `TimedOut`."""
