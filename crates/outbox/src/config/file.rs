@@ -263,10 +263,21 @@ pub(super) struct RedisSection {
     pub(super) partitions: bool,
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody can connect"))]
     pub(super) len_max: Option<u64>,
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody can connect"))]
+    trim_settled_every: Option<Time>,
 }
 
 #[cfg(feature = "redis")]
 impl RedisSection {
+    /// # Errors
+    /// What it must be, as a phrase.
+    pub(super) fn trim_every(&self) -> Result<Option<Duration>, String> {
+        match self.trim_settled_every {
+            Some(Time(Duration::ZERO)) => Err("it must be longer than no time, such as \"1m\"".to_owned()),
+            every => Ok(every.map(|Time(every)| every)),
+        }
+    }
+
     pub(super) fn server(&self) -> Result<overtake_peer::redis::RedisServer, String> {
         let named = overtake_peer::Named {
             url: &self.url,

@@ -206,7 +206,9 @@ fn sink(section: SinkSection, lanes: &file::LanesSection) -> Result<SinkOf, (Str
             let lanes = lanes.lanes().map_err(|why| wrong("lanes.backfill_suffix", why))?;
             server.server().map_err(|why| wrong("sink.redis.url", why))?;
             let layout = overtake_streams::Layout { lanes, is_partitioned: server.partitions };
-            let settings = crate::sink::StreamsSettings { layout, len_max: server.len_max };
+            let trim_every =
+                server.trim_every().map_err(|why| wrong("sink.redis.trim_settled_every", why))?;
+            let settings = crate::sink::StreamsSettings { layout, len_max: server.len_max, trim_every };
             Ok(SinkOf::Streams { server, settings })
         }
         #[cfg(not(feature = "redis"))]

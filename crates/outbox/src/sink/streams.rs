@@ -1,11 +1,12 @@
 //! Streams of Redis and Valkey, in the layout that `overtake-streams` reads.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use overtake_peer::redis::{Fault, RedisServer};
-use overtake_streams::{FIELD, Layout, Writer, describe};
+use overtake_streams::{FIELD, Lags, Layout, Writer, describe};
+use tokio::task::JoinHandle;
 use tokio::time::timeout_at;
 
 use super::{Answer, Sink, envelope};
@@ -18,6 +19,8 @@ pub struct StreamsSettings {
     pub layout: Layout,
     /// Streams are trimmed to about so many entries, and lose the oldest, read or not; nothing: never.
     pub len_max: Option<u64>,
+    /// How often entries are deleted that every group has settled, of the categories that are written; nothing: never.
+    pub trim_every: Option<Duration>,
 }
 
 /// A server, reached whenever it is needed.
@@ -25,13 +28,24 @@ pub struct StreamsSink {
     server: RedisServer,
     settings: StreamsSettings,
     writer: Option<Writer>,
+    trimming: Trimming,
+}
+
+/// Which categories are to be trimmed, and when.
+struct Trimming {
+    /// When it was begun last, or when the sink was made.
+    begun_at: Instant,
+    /// Those that were written since.
+    categories: BTreeSet<String>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl StreamsSink {
     /// Rows become entries of the server's streams.
     #[must_use]
     pub fn new(server: RedisServer, settings: StreamsSettings) -> Self {
-        Self { server, settings, writer: None }
+        let trimming = Trimming { begun_at: Instant::now(), categories: BTreeSet::new(), task: None };
+        Self { server, settings, writer: None, trimming }
     }
 
     async fn publish_all(&mut self, rows: &[&Row], until: Instant) -> Vec<Outcome> {
@@ -68,6 +82,27 @@ impl StreamsSink {
             }
         }
         outcomes
+    }
+
+    /// Begins to trim, when it is time to, beside what is published.
+    fn trim(&mut self, rows: &[&Row]) {
+        let Some(every) = self.settings.trim_every else { return };
+        let Trimming { begun_at, categories, task } = &mut self.trimming;
+        categories.extend(rows.iter().filter_map(|row| row.stream.as_ref().ok().cloned()));
+        if begun_at.elapsed() < every || task.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        *begun_at = Instant::now();
+        let (lags, lanes) = (Lags::new(&self.server), self.settings.layout.lanes.clone());
+        let categories = std::mem::take(categories);
+        *task = Some(tokio::spawn(async move {
+            for category in categories {
+                match lags.trim(&category, &lanes).await {
+                    Ok(entries) => tracing::debug!(category, entries, "settled entries are deleted"),
+                    Err(why) => tracing::warn!(category, why, "settled entries are not deleted"),
+                }
+            }
+        }));
     }
 
     fn entry(&self, row: &Row) -> Result<(String, overtake_streams::Fields), String> {
@@ -133,7 +168,11 @@ impl Sink for StreamsSink {
     }
 
     fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>> {
-        Box::pin(self.publish_all(rows, until))
+        Box::pin(async move {
+            let outcomes = self.publish_all(rows, until).await;
+            self.trim(rows);
+            outcomes
+        })
     }
 }
 

@@ -1,15 +1,20 @@
 //! From a table to Redis's streams, by a configuration as people write it.
 
 use overtake_outbox::Config;
-use overtake_streams::{Entry, Lanes, SubscribeOptions, Subscriber};
+use overtake_streams::{Entry, Lags, Lanes, SubscribeOptions, Subscriber};
 use tokio::sync::oneshot;
 
 use crate::servers::Server;
 use crate::world::{World, events};
 
 fn config(world: &World, port: u16) -> Config {
+    config_with(world, port, "")
+}
+
+/// With more settings of Redis.
+fn config_with(world: &World, port: u16, more: &str) -> Config {
     let text = format!(
-        "[database]\nurl = \"{}\"\n[sink.redis]\nurl = \"redis://127.0.0.1:{port}\"\n[lanes]\nenabled = true\n\
+        "[database]\nurl = \"{}\"\n[sink.redis]\nurl = \"redis://127.0.0.1:{port}\"\n{more}[lanes]\nenabled = true\n\
          [retry]\ninitial = \"10ms\"\nmax = \"50ms\"\n",
         world.url
     );
@@ -86,4 +91,39 @@ async fn what_no_entry_can_hold_is_set_aside() {
     running.await.expect("it ends");
     let error = world.find("SELECT last_error FROM outbox WHERE message_id = 'bad'").await;
     assert!(error.starts_with("its data is no JSON: "), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_every_group_has_settled_is_deleted_and_nothing_else() {
+    let Some((_redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    let subscriber = subscribe(port, "customer").await;
+    let relay = config_with(&world, port, "trim_settled_every = \"1ms\"\n").relay().await.expect("a relay");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+    world.rows("first").await;
+    next(&subscriber).await;
+    // This one is read and not settled: whatever is trimmed, it stays, and so does all behind it.
+    world.rows("held").await;
+    let held = subscriber.next().await.expect("an entry");
+    let server = overtake_streams::server(&format!("redis://127.0.0.1:{port}")).expect("a server");
+    let lags = Lags::new(&server);
+    // A group that is not there has everything before it.
+    let all = async || lags.of("customer", "nobody", &Lanes::enabled()).await.expect("told")[0].waiting;
+    let mut published = 2;
+    while all().await == published {
+        world.rows(&format!("more-{published}")).await;
+        next(&subscriber).await;
+        published += 1;
+    }
+    assert_eq!(all().await, published - 1, "only the first is gone");
+    assert!(subscriber.ack(&held).await.expect("heard"), "it was ours");
+    while all().await > 1 {
+        world.rows(&format!("more-{published}")).await;
+        next(&subscriber).await;
+        published += 1;
+    }
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
 }
