@@ -22,8 +22,12 @@ fn config_with(world: &World, port: u16, more: &str) -> Config {
 }
 
 async fn subscribe(port: u16, category: &str) -> Subscriber {
+    subscribe_to(port, SubscribeOptions::new(category, "g")).await
+}
+
+async fn subscribe_to(port: u16, options: SubscribeOptions) -> Subscriber {
     let server = overtake_streams::server(&format!("redis://127.0.0.1:{port}")).expect("a server");
-    let options = SubscribeOptions { lanes: Lanes::enabled(), ..SubscribeOptions::new(category, "g") };
+    let options = SubscribeOptions { lanes: Lanes::enabled(), ..options };
     Subscriber::connect(&server, options).await.expect("it is there")
 }
 
@@ -124,6 +128,35 @@ async fn what_every_group_has_settled_is_deleted_and_nothing_else() {
         next(&subscriber).await;
         published += 1;
     }
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_with_keys_are_read_from_the_streams_of_their_keys_each_in_order() {
+    let Some((_redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    world.rows("a1:0:a late:-50:a b1:0:b a2:0:a none b2:0:b").await;
+    let relay = config_with(&world, port, "partitions = true\n").relay().await.expect("a relay");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+    while world.states().await.contains("pending") || world.states().await.contains("processing") {
+        tokio::task::yield_now().await;
+    }
+    let parted = SubscribeOptions { partitions: true, ..SubscribeOptions::new("customer", "g") };
+    let subscriber = subscribe_to(port, parted).await;
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        let entry = next(&subscriber).await;
+        seen.push(format!("{} {}", entry.stream(), entry.data::<serde_json::Value>().expect("JSON")["id"]));
+    }
+    let of =
+        |stream: &str| seen.iter().filter(|one| one.starts_with(&format!("{stream} "))).collect::<Vec<_>>();
+    assert_eq!(of("customer:a"), ["customer:a \"a1\"", "customer:a \"a2\""]);
+    assert_eq!(of("customer:b"), ["customer:b \"b1\"", "customer:b \"b2\""]);
+    assert_eq!(of("customer"), ["customer \"none\""]);
+    assert_eq!(seen[5], "customer:a:backfill \"late\"");
     stop.send(()).expect("it runs");
     running.await.expect("it ends");
 }
