@@ -134,6 +134,9 @@ impl Intake {
     async fn receive_all(&mut self, control: &mut Controlled, inlet: &mut dyn Inlet) -> Result<(), Ended> {
         while !self.is_paused {
             self.view.state = IntakeState::Running;
+            if let Some(why) = inlet.fault() {
+                self.failed(&LinkError::Lost(why));
+            }
             let max = self.source.batch as usize;
             let received = self.until(control, inlet.receive(max)).await?;
             let done = match received {

@@ -22,8 +22,14 @@ pub(crate) trait Origin: Send + Sync {
 
 /// A connection that receives. What was received and not settled when it is dropped comes again, there or at somebody else's.
 pub(crate) trait Inlet: Send {
-    /// Waits for messages, and hands over at most so many, in the order in which they came. Nothing is lost when the wait is given up.
+    /// Waits for messages, and hands over at most so many, in the order in which they came; none where there is a new [`fault`](Self::fault).
+    /// Nothing is lost when the wait is given up.
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>>;
+
+    /// Why one or more of its topics or streams cannot be read while the others can: each reason once. The inlet tries these again by itself.
+    fn fault(&mut self) -> Option<String> {
+        None
+    }
 
     /// Ends when the connection is lost while what was handed over waits to be settled. Signs of life go on meanwhile where the other side
     /// wants them, and nothing is handed over. Nothing is lost when the wait is given up.

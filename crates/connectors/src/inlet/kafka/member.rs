@@ -33,8 +33,8 @@ pub(super) struct KafkaOrigin {
 impl Origin for KafkaOrigin {
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>> {
         Box::pin(async {
-            let member = KafkaMember::open(self)?;
-            member.see(&self.topics).await?;
+            let mut member = KafkaMember::open(self)?;
+            member.see().await?;
             let topics: Vec<&str> = self.topics.iter().map(String::as_str).collect();
             member.consumer.subscribe(&topics).map_err(|error| error.to_string())?;
             Ok(Box::new(member) as Box<dyn Inlet>)
@@ -78,6 +78,13 @@ impl ConsumerContext for Membership {
 
 struct KafkaMember {
     consumer: Aside<StreamConsumer<Membership>>,
+    topics: Vec<String>,
+    /// librdkafka has reported a topic, and does not say which.
+    is_in_doubt: bool,
+    /// Why some of the topics cannot be read, as found last.
+    known: Option<String>,
+    /// The same, until the intake asks for it.
+    fault: Option<String>,
     /// Where to go on after what was handed over last.
     next: BTreeMap<Place, i64>,
     /// Came behind messages that were handed over first.
@@ -89,15 +96,23 @@ impl KafkaMember {
         let config = origin.cluster.with_password(&origin.config)?;
         let consumer: StreamConsumer<Membership> =
             config.create_with_context(Membership::default()).map_err(|error| error.to_string())?;
-        Ok(Self { consumer: Aside::new(consumer), next: BTreeMap::new(), failed: None })
+        Ok(Self {
+            consumer: Aside::new(consumer),
+            topics: origin.topics.clone(),
+            is_in_doubt: false,
+            known: None,
+            fault: None,
+            next: BTreeMap::new(),
+            failed: None,
+        })
     }
 
-    /// Whether the topics are there.
-    async fn see(&self, topics: &[String]) -> Result<(), LinkError> {
-        let (consumer, topics) = (self.consumer.share(), topics.to_vec());
-        let seen = tokio::task::spawn_blocking(move || {
-            topics.iter().try_for_each(|topic| see(consumer.client(), Some(topic)))
-        });
+    /// Looks for the topics before the subscription.
+    ///
+    /// # Errors
+    /// None of them can be read.
+    async fn see(&mut self) -> Result<(), LinkError> {
+        let looked = self.look();
         // Nothing is subscribed to yet: what comes is what went wrong.
         let trouble = async {
             loop {
@@ -108,10 +123,38 @@ impl KafkaMember {
                 }
             }
         };
-        tokio::select! {
+        let found = tokio::select! {
             biased;
             why = trouble => Err(why),
-            seen = seen => Ok(seen.map_err(|error| error.to_string())??),
+            found = looked => found,
+        };
+        self.found(found?);
+        Ok(())
+    }
+
+    /// Why some of the topics cannot be read; `None`: all can.
+    ///
+    /// # Errors
+    /// None of them can.
+    fn look(&self) -> impl Future<Output = Result<Option<String>, LinkError>> + use<> {
+        let (consumer, topics) = (self.consumer.share(), self.topics.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let see = |topic: &String| see(consumer.client(), Some(topic)).err();
+            let faults: Vec<String> = topics.iter().filter_map(see).collect();
+            match faults.len() {
+                0 => Ok(None),
+                count if count == topics.len() => Err(faults.join("; ")),
+                _ => Ok(Some(faults.join("; "))),
+            }
+        });
+        async { Ok(looked.await.map_err(|error| error.to_string())??) }
+    }
+
+    fn found(&mut self, fault: Option<String>) {
+        self.is_in_doubt = false;
+        if self.known != fault {
+            self.known.clone_from(&fault);
+            self.fault = fault;
         }
     }
 
@@ -120,12 +163,22 @@ impl KafkaMember {
             return Err(why);
         }
         loop {
+            if self.is_in_doubt {
+                let found = self.look().await?;
+                self.found(found);
+                return Ok(Vec::new());
+            }
             let first = match self.consumer.recv().await {
-                Ok(record) => took(&record),
+                Ok(record) => Some(took(&record)),
+                Err(error) if is_of_a_topic(&error) => None,
                 Err(error) => {
                     self.judge(&error)?;
                     continue;
                 }
+            };
+            let Some(first) = first else {
+                self.is_in_doubt = true;
+                continue;
             };
             // From here on nothing is waited for, so that nothing is lost when the wait is given up.
             let batch = self.gather(first, max);
@@ -146,6 +199,7 @@ impl KafkaMember {
             // A rebalance ends this: nothing of a later assignment is in one batch with an earlier one.
             match ready(&self.consumer) {
                 Some(Ok(record)) => all.push(took(&record)),
+                Some(Err(error)) if is_of_a_topic(&error) => self.is_in_doubt = true,
                 Some(Err(error)) => self.failed = self.judge(&error).err(),
                 None => break,
             }
@@ -202,6 +256,10 @@ impl Inlet for KafkaMember {
         Box::pin(self.take(max))
     }
 
+    fn fault(&mut self) -> Option<String> {
+        self.fault.take()
+    }
+
     /// Kafka has no place for what is refused: it is let go of.
     fn settle(&mut self, _fates: Vec<Fate>) -> Work<'_, Result<(), LinkError>> {
         Box::pin(self.commit())
@@ -219,6 +277,20 @@ fn ready(consumer: &StreamConsumer<Membership>) -> Option<Result<BorrowedMessage
         Poll::Ready(next) => Some(next),
         Poll::Pending => None,
     }
+}
+
+/// Whether one topic cannot be read, and the others can: librdkafka goes on with those, and looks for this one again.
+fn is_of_a_topic(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            Code::UnknownTopic
+                | Code::UnknownTopicOrPartition
+                | Code::UnknownPartition
+                | Code::InvalidTopic
+                | Code::TopicAuthorizationFailed
+        )
+    )
 }
 
 fn is_of_others(error: &KafkaError) -> bool {

@@ -35,6 +35,10 @@ use crate::kafka::KafkaCluster;
 #[cfg(feature = "kafka")]
 const AHEAD_KBYTES: &str = "8192";
 
+/// librdkafka looks so often whether a topic that was missing is there, ms; left alone it would be 5 min.
+#[cfg(feature = "kafka")]
+const LOOK_MS: &str = "10000";
+
 /// Topics of Kafka.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,6 +99,7 @@ impl KafkaTopics {
         config.set("enable.auto.commit", "false");
         config.set("enable.auto.offset.store", "false");
         config.set("queued.max.messages.kbytes", AHEAD_KBYTES);
+        config.set("topic.metadata.refresh.interval.ms", LOOK_MS);
         let start = match self.start {
             KafkaStart::Earliest => "earliest",
             KafkaStart::Latest => "latest",

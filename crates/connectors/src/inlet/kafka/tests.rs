@@ -31,16 +31,24 @@ impl Kafka {
     }
 
     async fn produce(&self, partition: i32, body: &str) {
-        let record = FutureRecord::<str, str>::to("t").partition(partition).payload(body);
+        self.produce_to("t", partition, body).await;
+    }
+
+    async fn produce_to(&self, topic: &str, partition: i32, body: &str) {
+        let record = FutureRecord::<str, str>::to(topic).partition(partition).payload(body);
         self.producer.send(record, Timeout::Never).await.expect("delivered");
     }
 
-    async fn try_join(&self, topic: &str) -> Result<Box<dyn Inlet>, String> {
+    async fn try_join(&self, topics: &[&str]) -> Result<Box<dyn Inlet>, String> {
         let topics = serde_json::json!({
             "brokers": [self.cluster.bootstrap_servers()],
-            "topics": [topic],
+            "topics": topics,
             // So long the mock cluster waits for members at a rebalance; and so soon they hear of one.
-            "properties": {"session.timeout.ms": "4000", "heartbeat.interval.ms": "100"},
+            "properties": {
+                "session.timeout.ms": "4000",
+                "heartbeat.interval.ms": "100",
+                "topic.metadata.refresh.interval.ms": "100",
+            },
         });
         let topics: KafkaTopics = serde_json::from_value(topics).expect("topics");
         let origin = topics.origin(Vault::ANY, "overtake-s").expect("an origin");
@@ -48,7 +56,7 @@ impl Kafka {
     }
 
     async fn join(&self) -> Box<dyn Inlet> {
-        self.try_join("t").await.expect("connected")
+        self.try_join(&["t"]).await.expect("connected")
     }
 }
 
@@ -154,10 +162,10 @@ async fn a_topic_that_is_not_there_is_told_and_so_is_a_cluster() {
     let kafka = Kafka::new(1);
     let unknown = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     kafka.cluster.topic_error("nowhere", unknown).expect("set");
-    let why = kafka.try_join("nowhere").await.err().expect("no connection");
+    let why = kafka.try_join(&["nowhere"]).await.err().expect("no connection");
     assert!(why.contains("nowhere") && why.contains("create it in Kafka"), "{why}");
     kafka.cluster.broker_down(-1).expect("down");
-    let why = kafka.try_join("t").await.err().expect("no connection");
+    let why = kafka.try_join(&["t"]).await.err().expect("no connection");
     assert!(why.contains(&kafka.cluster.bootstrap_servers()), "{why}");
 }
 
@@ -170,4 +178,45 @@ async fn a_cluster_that_goes_away_ends_the_wait() {
     settle(&mut *inlet, &taken).await;
     kafka.cluster.broker_down(-1).expect("down");
     assert!(inlet.receive(ALL).await.is_err());
+}
+
+#[tokio::test]
+async fn a_topic_that_is_missing_is_told_and_holds_back_no_other_and_is_read_once_it_is_there() {
+    let kafka = Kafka::new(1);
+    let unknown = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    kafka.cluster.topic_error("late", unknown).expect("set");
+    kafka.produce(0, "a").await;
+    let mut inlet = kafka.try_join(&["late", "t"]).await.expect("connected");
+    let fault = inlet.fault().expect("told");
+    assert!(fault.contains("late") && fault.contains("create it in Kafka"), "{fault}");
+    let taken = receive(&mut *inlet, 1).await;
+    assert_eq!(told(&taken), ["t-0-0 a"]);
+    settle(&mut *inlet, &taken).await;
+    assert_eq!(inlet.fault(), None, "it is told once");
+    kafka.cluster.topic_error("late", RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR).expect("set");
+    kafka.produce_to("late", 0, "b").await;
+    assert_eq!(told(&receive(&mut *inlet, 1).await), ["late-0-0 b"]);
+}
+
+#[tokio::test]
+async fn a_topic_that_goes_away_is_told_and_the_other_goes_on() {
+    let kafka = Kafka::new(1);
+    kafka.cluster.create_topic("other", 1, 1).expect("a topic");
+    kafka.produce_to("other", 0, "a").await;
+    let mut inlet = kafka.try_join(&["t", "other"]).await.expect("connected");
+    let taken = receive(&mut *inlet, 1).await;
+    settle(&mut *inlet, &taken).await;
+    assert_eq!(inlet.fault(), None);
+    let unknown = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    kafka.cluster.topic_error("other", unknown).expect("set");
+    let fault = loop {
+        let taken = inlet.receive(ALL).await.expect("received");
+        settle(&mut *inlet, &taken).await;
+        if let Some(fault) = inlet.fault() {
+            break fault;
+        }
+    };
+    assert!(fault.contains("other"), "{fault}");
+    kafka.produce(0, "b").await;
+    assert_eq!(told(&receive(&mut *inlet, 1).await), ["t-0-0 b"]);
 }

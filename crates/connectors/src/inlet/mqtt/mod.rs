@@ -9,14 +9,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use overtake_engine::Clock;
 use overtake_peer::{Named, Secret, Tls, Vault};
 use rumqttc::v5::mqttbytes::v5::{
-    Filter, Packet, PubAck, Publish, RetainForwardRule, SubAck, Subscribe, SubscribeReasonCode,
+    Filter, Packet, PubAck, Publish, RetainForwardRule, SubAck, Subscribe, SubscribeReasonCode, Unsubscribe,
 };
 use rumqttc::v5::mqttbytes::{QoS, valid_filter};
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout_at};
 
 use self::levels::Levels;
 use super::{Fate, Incoming, Inlet, Origin};
@@ -26,6 +28,8 @@ use crate::sink::{LinkError, Work};
 
 /// Most messages that the server sends before one is acknowledged.
 const RECEIVE_MAX: u16 = 1_000;
+/// Topics that the server does not let us subscribe to are asked for again after so long.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Most topics of a source.
 const TOPICS_MAX: usize = 100;
 
@@ -141,9 +145,28 @@ impl Origin for MqttOrigin {
                 // Its numbers begin anew, and mean other messages.
                 self.ids.lock().unwrap_or_else(PoisonError::into_inner).given.clear();
             }
-            let (levels, ids) = (self.levels.clone(), Arc::clone(&self.ids));
-            let mut inlet = MqttInlet { wire, levels, ids, here: VecDeque::new(), handed: Vec::new() };
-            inlet.subscribe(&self.topics, self.qos).await?;
+            let mut inlet = MqttInlet {
+                wire,
+                levels: self.levels.clone(),
+                ids: Arc::clone(&self.ids),
+                qos: self.qos,
+                asked: Vec::new(),
+                aside: self.topics.clone(),
+                again_at: Instant::now(),
+                known: String::new(),
+                fault: None,
+                here: VecDeque::new(),
+                handed: Vec::new(),
+            };
+            inlet.subscribe().await?;
+            while !inlet.asked.is_empty() {
+                // What waited for us may come before the answer.
+                let packet = inlet.wire.next().await?;
+                inlet.keep(packet)?;
+            }
+            if inlet.aside.len() == self.topics.len() {
+                return Err(inlet.known.into());
+            }
             Ok(Box::new(inlet) as Box<dyn Inlet>)
         })
     }
@@ -153,6 +176,17 @@ struct MqttInlet {
     wire: Wire,
     levels: Option<Arc<Levels>>,
     ids: Arc<Mutex<Ids>>,
+    qos: QoS,
+    /// Topics in a subscription that the server has not answered.
+    asked: Vec<String>,
+    /// Topics without a subscription.
+    aside: Vec<String>,
+    /// When those are asked for again.
+    again_at: Instant,
+    /// Why they have none, as the server said last.
+    known: String,
+    /// The same, until the intake asks for it.
+    fault: Option<String>,
     /// What is here and was not handed over.
     here: VecDeque<Publish>,
     /// Packets that were handed over and are not settled; those of `qos = 0` have no number.
@@ -163,17 +197,30 @@ impl Inlet for MqttInlet {
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>> {
         Box::pin(async move {
             while self.here.is_empty() {
-                let packet = self.wire.next().await?;
-                self.keep(packet);
+                if self.fault.is_some() {
+                    return Ok(Vec::new());
+                }
+                if self.aside.is_empty() || !self.asked.is_empty() {
+                    let packet = self.wire.next().await?;
+                    self.keep(packet)?;
+                } else if let Ok(packet) = timeout_at(self.again_at, self.wire.next()).await {
+                    self.keep(packet?)?;
+                } else {
+                    self.subscribe().await?;
+                }
             }
             while self.here.len() < max
                 && let Some(packet) = self.wire.at_hand()?
             {
-                self.keep(packet);
+                self.keep(packet)?;
             }
             let taken: Vec<Publish> = self.here.drain(..max.min(self.here.len())).collect();
             Ok(taken.into_iter().map(|publish| self.hand_over(publish)).collect())
         })
+    }
+
+    fn fault(&mut self) -> Option<String> {
+        self.fault.take()
     }
 
     fn lost(&mut self) -> Work<'_, LinkError> {
@@ -198,29 +245,47 @@ impl Inlet for MqttInlet {
 }
 
 impl MqttInlet {
-    async fn subscribe(&mut self, topics: &[String], qos: QoS) -> Result<(), LinkError> {
+    /// Asks for the topics that have no subscription.
+    async fn subscribe(&mut self) -> Result<(), LinkError> {
         let filter = |topic: &String| Filter {
             // What is retained comes when a subscription is new, and not at every connection.
             retain_forward_rule: RetainForwardRule::OnNewSubscribe,
-            ..Filter::new(topic, qos)
+            ..Filter::new(topic, self.qos)
         };
-        let subscribe = Subscribe { pkid: 1, ..Subscribe::new_many(topics.iter().map(filter), None) };
-        self.wire.write(&Packet::Subscribe(subscribe)).await?;
-        loop {
-            // What waited for us may come before the answer.
-            match self.wire.next().await? {
-                Packet::SubAck(SubAck { return_codes, .. }) => {
-                    let mut granted = topics.iter().zip(return_codes);
-                    return granted.try_for_each(|(topic, code)| self.judge(topic, code, qos));
-                }
-                other => self.keep(other),
-            }
-        }
+        let subscribe = Subscribe { pkid: 1, ..Subscribe::new_many(self.aside.iter().map(filter), None) };
+        self.again_at = Instant::now() + AGAIN;
+        self.asked = std::mem::take(&mut self.aside);
+        self.wire.write(&Packet::Subscribe(subscribe)).await
     }
 
-    fn judge(&self, topic: &str, code: SubscribeReasonCode, asked: QoS) -> Result<(), LinkError> {
+    /// The server has answered a subscription: each topic is alone in what becomes of it.
+    ///
+    /// # Errors
+    /// A packet cannot be written.
+    fn subscribed(&mut self, codes: Vec<SubscribeReasonCode>) -> Result<(), LinkError> {
+        let asked = std::mem::take(&mut self.asked);
+        let mut faults = Vec::new();
+        for (topic, code) in asked.into_iter().zip(codes) {
+            let Err(why) = self.judge(&topic, code) else { continue };
+            if matches!(code, SubscribeReasonCode::Success(_)) {
+                // What it sends with less than we ask for could be lost.
+                let unsubscribe = Unsubscribe { pkid: 2, ..Unsubscribe::new(&topic, None) };
+                self.wire.write_later(&Packet::Unsubscribe(unsubscribe))?;
+            }
+            faults.push(why.to_string());
+            self.aside.push(topic);
+        }
+        let found = faults.join("; ");
+        if self.known != found {
+            self.known.clone_from(&found);
+            self.fault = (!found.is_empty()).then_some(found);
+        }
+        Ok(())
+    }
+
+    fn judge(&self, topic: &str, code: SubscribeReasonCode) -> Result<(), LinkError> {
         let why = match code {
-            SubscribeReasonCode::Success(granted) if granted >= asked => return Ok(()),
+            SubscribeReasonCode::Success(granted) if granted >= self.qos => return Ok(()),
             SubscribeReasonCode::Success(_) => "it is sent with `qos = 0` only: say so",
             SubscribeReasonCode::NotAuthorized => "not authorised; see to what the user may read",
             SubscribeReasonCode::TopicFilterInvalid => "the server does not take such a filter",
@@ -232,10 +297,13 @@ impl MqttInlet {
         Err(self.wire.says(format!("no subscription to `{topic}`: {why}")))
     }
 
-    fn keep(&mut self, packet: Packet) {
-        if let Packet::Publish(publish) = packet {
-            self.here.push_back(publish);
+    fn keep(&mut self, packet: Packet) -> Result<(), LinkError> {
+        match packet {
+            Packet::Publish(publish) => self.here.push_back(publish),
+            Packet::SubAck(SubAck { return_codes, .. }) => self.subscribed(return_codes)?,
+            _ => {}
         }
+        Ok(())
     }
 
     fn hand_over(&mut self, publish: Publish) -> Incoming {

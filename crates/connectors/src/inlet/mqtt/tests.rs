@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use overtake_engine::SystemClock;
 use rumqttc::v5::mqttbytes::v5::PublishProperties;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::servers::Server;
@@ -117,6 +119,72 @@ async fn a_wait_that_is_given_up_loses_nothing() {
     assert!(tokio::time::timeout(brief, inlet.receive(1)).await.is_err());
     publish(&mut somebody(&server).await, "a", "1").await;
     assert_eq!(told(&received(&mut *inlet, 1).await), "a 1");
+}
+
+/// What Mosquitto's plugin for rights reads: whoever comes may publish anything, and read below `a` only.
+fn rights() -> String {
+    let reads_a = serde_json::json!({"acltype": "subscribePattern", "topic": "a/#", "allow": true});
+    serde_json::json!({
+        "defaultACLAccess": {"publishClientSend": true, "publishClientReceive": true, "subscribe": false, "unsubscribe": true},
+        "anonymousGroup": "all",
+        "groups": [{"groupname": "all", "roles": [{"rolename": "reader"}]}],
+        "roles": [{"rolename": "reader", "acls": [reads_a]}],
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_topic_that_may_not_be_read_is_told_and_holds_back_no_other() {
+    let Some(server) = Server::mosquitto_with(|server| {
+        let file = server.dir().join("rights.json");
+        std::fs::write(&file, rights()).expect("a file");
+        let plugin = "/usr/lib/x86_64-linux-gnu/mosquitto_dynamic_security.so";
+        format!("allow_anonymous true\nplugin {plugin}\nplugin_opt_config_file {}", file.display())
+    }) else {
+        return;
+    };
+    let origin = origin(&server, |source| source.topics = ["b/#", "a/#"].map(str::to_owned).into());
+    let mut inlet = origin.connect().await.expect("connected");
+    let fault = inlet.fault().expect("told");
+    assert!(fault.contains("no subscription to `b/#`: not authorised"), "{fault}");
+    let mut other = somebody(&server).await;
+    publish(&mut other, "a/b", "1").await;
+    assert_eq!(told(&received(&mut *inlet, 1).await), "a/b 1");
+}
+
+#[tokio::test]
+async fn a_topic_that_may_not_be_read_is_asked_for_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let served = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.expect("a connection");
+        // CONNACK; the second of two topics is granted; the first one is, too, and has a message.
+        let answers: [&[u8]; 3] =
+            [b"\x20\x03\0\0\0", b"\x90\x05\0\x01\0\x87\x01", b"\x90\x04\0\x01\0\x01\x30\x07\0\x03b/c\x002"];
+        let mut asked = Vec::new();
+        for answer in answers {
+            let mut packet = Vec::new();
+            socket.read_buf(&mut packet).await.expect("a packet");
+            asked.push(packet);
+            socket.write_all(answer).await.expect("written");
+        }
+        (socket, asked)
+    });
+    let source = MqttSource {
+        url: format!("mqtt://127.0.0.1:{port}"),
+        topics: ["b/#", "a/#"].map(str::to_owned).into(),
+        client_id: "overtake".to_owned(),
+        ..MqttSource::default()
+    };
+    let mut inlet =
+        source.origin(Vault::ANY, &SystemClock).expect("it can be").connect().await.expect("connected");
+    assert!(inlet.fault().is_some_and(|why| why.contains("`b/#`")));
+    assert_eq!(told(&received(&mut *inlet, 1).await), "b/c 2");
+    assert_eq!(inlet.fault(), None, "it is told once");
+    let (_, asked) = served.await.expect("served");
+    assert!(
+        asked[2].windows(3).any(|topic| topic == b"b/#") && !asked[2].windows(3).any(|topic| topic == b"a/#")
+    );
 }
 
 #[test]

@@ -140,28 +140,32 @@ pub(crate) struct RedisOrigin {
 impl Origin for RedisOrigin {
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>> {
         Box::pin(async {
-            let mut wire = self.server.connect().await?;
-            for stream in &self.source.streams {
-                self.make_group(&mut wire, stream).await?;
-            }
-            let reader = Reader::new(wire, Arc::clone(&self.source), Arc::clone(&self.clock));
+            let wire = self.server.connect().await?;
+            let mut reader = Reader::new(wire, Arc::clone(&self.source), Arc::clone(&self.clock));
+            reader.begin().await?;
             Ok(Box::new(reader) as Box<dyn Inlet>)
         })
     }
 }
 
-impl RedisOrigin {
-    async fn make_group(&self, wire: &mut Wire, stream: &str) -> Result<(), LinkError> {
-        wire.check_stream(stream).await?;
-        let start = match self.source.start {
+impl RedisSource {
+    /// Makes the group of one stream, where it is not there; within: why that stream cannot be read, as a phrase.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    async fn make_group(&self, wire: &mut Wire, stream: &str) -> Result<Result<(), String>, LinkError> {
+        if let Err(why) = wire.check_stream(stream).await {
+            return Ok(Err(why));
+        }
+        let start = match self.start {
             StreamStart::New => "$",
             StreamStart::Beginning => "0",
         };
         let mut make = cmd("XGROUP");
-        make.arg("CREATE").arg(stream).arg(self.source.group()).arg(start).arg("MKSTREAM");
+        make.arg("CREATE").arg(stream).arg(self.group()).arg(start).arg("MKSTREAM");
         match wire.ask(&make).await? {
-            Err(fault) if !fault.is_group_there() => Err(wire.says(format!("{stream}: {fault}")).into()),
-            _ => Ok(()),
+            Err(fault) if !fault.is_group_there() => Ok(Err(wire.says(format!("{stream}: {fault}")))),
+            _ => Ok(Ok(())),
         }
     }
 }

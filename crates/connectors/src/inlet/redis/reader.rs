@@ -29,6 +29,16 @@ pub(super) struct Reader {
     wire: Wire,
     source: Arc<RedisSource>,
     clock: Arc<dyn Clock>,
+    /// The streams that can be read.
+    streams: Vec<String>,
+    /// The others, such as a key that holds something else: tried again, between two reads.
+    aside: Vec<String>,
+    /// When.
+    aside_at: Instant,
+    /// Why those cannot be read, as found last.
+    known: String,
+    /// The same, until the intake asks for it.
+    fault: Option<String>,
     /// What was ours before this connection.
     own: Vec<Cursor>,
     /// What others have left.
@@ -50,6 +60,9 @@ impl Inlet for Reader {
     fn receive(&mut self, max: usize) -> Work<'_, Result<Vec<Incoming>, LinkError>> {
         Box::pin(async move {
             while self.here.is_empty() {
+                if self.fault.is_some() {
+                    return Ok(Vec::new());
+                }
                 self.read(max).await?;
             }
             let now = self.clock.now();
@@ -61,6 +74,10 @@ impl Inlet for Reader {
             }
             Ok(all)
         })
+    }
+
+    fn fault(&mut self) -> Option<String> {
+        self.fault.take()
     }
 
     /// A server wants no signs of life, but where its own `timeout` says so.
@@ -79,13 +96,16 @@ impl Inlet for Reader {
 
 impl Reader {
     pub(super) fn new(wire: Wire, source: Arc<RedisSource>, clock: Arc<dyn Clock>) -> Self {
-        let cursors = source.streams.iter().map(|stream| (stream.clone(), Some("0".to_owned())));
-        let [own, left] = [cursors.clone().collect(), cursors.collect()];
         Self {
             wire,
             clock,
-            own,
-            left,
+            streams: Vec::new(),
+            aside: source.streams.clone(),
+            aside_at: Instant::now(),
+            known: String::new(),
+            fault: None,
+            own: Vec::new(),
+            left: Vec::new(),
             claim_at: Instant::now(),
             waiting: None,
             here: VecDeque::new(),
@@ -94,11 +114,50 @@ impl Reader {
         }
     }
 
+    /// Makes the groups of the streams.
+    ///
+    /// # Errors
+    /// None of them can be read.
+    pub(super) async fn begin(&mut self) -> Result<(), LinkError> {
+        self.try_aside().await?;
+        match self.streams.is_empty() {
+            true => Err(std::mem::take(&mut self.known).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes up those of the streams set aside that can be read now.
+    async fn try_aside(&mut self) -> Result<(), LinkError> {
+        self.aside_at = Instant::now() + self.block();
+        let (mut faults, mut at) = (Vec::new(), 0);
+        while let Some(stream) = self.aside.get(at).cloned() {
+            if let Err(why) = self.source.make_group(&mut self.wire, &stream).await? {
+                faults.push(why);
+                at += 1;
+                continue;
+            }
+            self.aside.remove(at);
+            let cursor = (stream.clone(), Some("0".to_owned()));
+            self.own.push(cursor.clone());
+            self.left.push(cursor);
+            self.streams.push(stream);
+        }
+        let found = faults.join("; ");
+        if self.known != found {
+            self.known.clone_from(&found);
+            self.fault = (!found.is_empty()).then_some(found);
+        }
+        Ok(())
+    }
+
     async fn read(&mut self, max: usize) -> Result<(), LinkError> {
         if let Some(at) = open(&self.own) {
             return self.read_own(at, max).await;
         }
         if self.waiting.is_none() {
+            if !self.aside.is_empty() && self.aside_at <= Instant::now() {
+                return self.try_aside().await;
+            }
             if let Some(at) = open(&self.left) {
                 return self.claim(at, max).await;
             }
@@ -136,10 +195,10 @@ impl Reader {
 
     async fn read_new(&mut self, max: usize) -> Result<(), LinkError> {
         if self.waiting.is_none() {
-            let streams: Vec<_> = self.source.streams.iter().map(|stream| (stream.as_str(), ">")).collect();
-            let block_ms = self.source.claim_idle_ms.clamp(BLOCK_MS.0, BLOCK_MS.1);
-            let command = self.group_read(max, Some(block_ms), &streams);
-            self.waiting = Some(self.wire.ask_alone(command, Duration::from_millis(block_ms) + GRACE));
+            let streams: Vec<_> = self.streams.iter().map(|stream| (stream.as_str(), ">")).collect();
+            let block = self.block();
+            let command = self.group_read(max, Some(block), &streams);
+            self.waiting = Some(self.wire.ask_alone(command, block + GRACE));
         }
         let waiting = self.waiting.as_mut().expect("it has just begun");
         let answer = waiting.await;
@@ -147,11 +206,16 @@ impl Reader {
         self.keep(entries::of_streams(answer?)).await
     }
 
-    fn group_read(&self, max: usize, block_ms: Option<u64>, streams: &[(&str, &str)]) -> Cmd {
+    /// How long a read waits for new entries.
+    fn block(&self) -> Duration {
+        Duration::from_millis(self.source.claim_idle_ms.clamp(BLOCK_MS.0, BLOCK_MS.1))
+    }
+
+    fn group_read(&self, max: usize, block: Option<Duration>, streams: &[(&str, &str)]) -> Cmd {
         let mut command = cmd("XREADGROUP");
         command.arg("GROUP").arg(self.source.group()).arg(self.source.consumer()).arg("COUNT").arg(max);
-        if let Some(ms) = block_ms {
-            command.arg("BLOCK").arg(ms);
+        if let Some(block) = block {
+            command.arg("BLOCK").arg(block.as_millis() as u64);
         }
         command.arg("STREAMS");
         for (stream, _) in streams {
@@ -182,7 +246,7 @@ impl Reader {
             return Ok(());
         }
         let mut commands = Pipeline::new();
-        for stream in &self.source.streams {
+        for stream in &self.streams {
             let ids: Vec<&str> =
                 entries.iter().filter(|(of, _)| of == stream).map(|(_, id)| id.as_str()).collect();
             if !ids.is_empty() {

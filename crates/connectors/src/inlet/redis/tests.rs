@@ -147,3 +147,25 @@ async fn a_key_that_is_no_stream_and_a_user_who_may_not_are_named() {
     let wrong = origin(&server, |_| ()).connect().await.err().expect("it may not").to_string();
     assert!(wrong.contains("NOAUTH") && wrong.contains("see to `username` and `password`"), "{wrong}");
 }
+
+#[tokio::test]
+async fn a_key_that_is_no_stream_is_told_and_holds_back_no_other_and_is_read_once_it_is_one() {
+    let Some(server) = Server::redis(&[]) else { return };
+    let mut other = somebody(&server).await;
+    said(&mut other, "SET late text").await;
+    said(&mut other, "XADD jobs * body a").await;
+    let origin = origin(&server, |source| {
+        source.streams = ["late", "jobs"].map(str::to_owned).into();
+        source.claim_idle_ms = 1;
+    });
+    let mut inlet = origin.connect().await.expect("connected");
+    let fault = inlet.fault().expect("told");
+    assert!(fault.contains("the key late holds a string and no stream"), "{fault}");
+    assert_eq!(bodies(&mut *inlet, 10).await, "a");
+    settle(&mut *inlet, 1).await;
+    said(&mut other, "DEL late").await;
+    said(&mut other, "XADD late * body b").await;
+    assert_eq!(bodies(&mut *inlet, 10).await, "b");
+    assert_eq!(inlet.fault(), None, "it is told once");
+    settle(&mut *inlet, 1).await;
+}
