@@ -21,6 +21,7 @@ def check(tree: Path, hadolint: Tool, overtake: Tool) -> None:
     config = tree / "deploy/docker/overtake.toml"
     overtake("config", "check", "--no-files", "--config", config)
     versions(tree, text)
+    assert 'ARG FEATURES="kafka"\n' in text, "it has no Kafka, and docs/docker.md says that it has"
     ports(text, tomllib.loads(config.read_text()))
     commands(text, overtake)
 

@@ -51,6 +51,12 @@ def test_the_binary_runs_and_takes_the_settings(unpacked, deb):
     overtake("config", "check", "--no-files", "--config", unpacked / "etc/overtake/overtake.toml")
 
 
+def test_the_documented_kafka_works_as_installed(unpacked, tmp_path):
+    config = tmp_path / "kafka.toml"
+    config.write_text('[endpoints.out]\nto.kafka = { brokers = ["kafka:9092"], topic = "t" }\n')
+    Tool(unpacked / "usr/bin/overtake")("config", "check", "--no-files", "--config", config)
+
+
 def test_what_is_there_of_settings_is_kept_and_what_it_needs_is_said(deb):
     control = Tool("dpkg-deb")("--field", deb, "Depends", "Recommends")
     for package in ("libc6", "procps", "tzdata"):

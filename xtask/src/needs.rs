@@ -55,7 +55,7 @@ pub(crate) static CLIPPY: Need = Need {
     is_there: || works("cargo", &["clippy", "--version"]),
 };
 
-/// librdkafka's build system. The feature `kafka` is off by default, and on wherever all features are checked.
+/// librdkafka's build system. The feature `kafka` is off by default, and on in packages and wherever all features are checked.
 pub(crate) static MAKE: Need =
     Need { name: "make", source: Source::Debian(&["make"]), is_there: || works("make", &["--version"]) };
 

@@ -24,15 +24,17 @@ pub(crate) fn command(args: &[String]) -> Result<ExitCode> {
     if let Some(arg) = args.first() {
         bail!("deb takes no argument, not even `{arg}`");
     }
-    const NEEDS: Needs = Needs { must: &[&needs::DPKG], ..Needs::NONE };
+    const NEEDS: Needs = Needs { must: &[&needs::DPKG, &needs::MAKE, &needs::CXX], ..Needs::NONE };
     needs::require("deb", NEEDS)?;
     println!("{}", build()?.display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// cargo-deb packs, lintian reads; the rest is as for the other files that deploy a broker.
-pub(crate) const NEEDS: Needs =
-    Needs { must: &[&needs::DPKG, &needs::LINTIAN, &needs::PYTHON, &needs::SYSTEMD], ..Needs::NONE };
+pub(crate) const NEEDS: Needs = Needs {
+    must: &[&needs::DPKG, &needs::MAKE, &needs::CXX, &needs::LINTIAN, &needs::PYTHON, &needs::SYSTEMD],
+    ..Needs::NONE
+};
 
 /// Packs one, and has it checked.
 pub(crate) fn step(run: &mut Run) -> Result<Done> {
@@ -46,7 +48,8 @@ pub(crate) fn step(run: &mut Run) -> Result<Done> {
 /// Builds the binary, and packs it.
 fn build() -> Result<PathBuf> {
     let packer = packer()?;
-    run(&mut cargo(["build", "--profile", "dist", "--locked", "--package", "overtake"]))?;
+    let kafka = ["--features", "kafka"];
+    run(cargo(["build", "--profile", "dist", "--locked", "--package", "overtake"]).args(kafka))?;
     let built = std::path::absolute(target_dir().join("dist"))?;
     says(&built.join("overtake"), &built.join("deb"))?;
     for old in debs()? {

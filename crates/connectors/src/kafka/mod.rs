@@ -20,7 +20,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a build says that has no librdkafka.
 #[cfg(not(feature = "kafka"))]
-pub(crate) const NOT_BUILT: &str = "this build has no Kafka: build it with --features kafka";
+pub(crate) const NOT_BUILT: &str =
+    "this build has no Kafka: install the package or the image, or build with `--features kafka`";
 
 /// A Kafka cluster, and how to show who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

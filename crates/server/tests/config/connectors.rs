@@ -153,7 +153,7 @@ fn a_build_without_kafka_says_so() {
     file(
         "[endpoints.cloud]\nto.kafka = { brokers = [\"h:9092\"], topic = \"t\" }\n",
         expect![[r#"
-            overtake.toml:2:4: `endpoints.cloud.to.kafka`: this build has no Kafka: build it with --features kafka
+            overtake.toml:2:4: `endpoints.cloud.to.kafka`: this build has no Kafka: install the package or the image, or build with `--features kafka`
               2 | to.kafka = …
                 |    ^^^^^
             hint: see docs/endpoints.md for what each key means
@@ -162,7 +162,7 @@ fn a_build_without_kafka_says_so() {
     file(
         "[sources.jobs]\nfrom.kafka = { brokers = [\"h:9092\"], topics = [\"t\"] }\nto.queue = \"in\"\n",
         expect![[r#"
-            overtake.toml:2:6: `sources.jobs.from.kafka`: this build has no Kafka: build it with --features kafka
+            overtake.toml:2:6: `sources.jobs.from.kafka`: this build has no Kafka: install the package or the image, or build with `--features kafka`
               2 | from.kafka = …
                 |      ^^^^^
             hint: see docs/endpoints.md for what each key means
