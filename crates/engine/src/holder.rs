@@ -1,10 +1,11 @@
-//! Who works on a message that is leased, and what comes of it meanwhile: for people, and for nothing else.
+//! Who works on a message that is leased, and what comes of it meanwhile: for people; and the receipt of its lease, for whoever hears by the
+//! message's id how the work went.
 //!
-//! None of it is durable: after a restart nobody is known to hold what is still leased.
+//! But for the receipt none of it is durable: after a restart nobody is known to hold what is still leased.
 
 use std::sync::Arc;
 
-use overtake_lane::{Progress, Time};
+use overtake_lane::{Progress, Receipt, Time};
 
 /// Longest name that a worker may give itself, bytes.
 pub const WORKER_LEN_MAX: usize = 200;
@@ -27,6 +28,8 @@ pub struct Holder {
 /// What is known of the lease of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
+    /// The receipt of the lease.
+    pub receipt: Option<Receipt>,
     /// Who holds it.
     pub by: Option<Arc<Holder>>,
     /// When it was leased.

@@ -78,8 +78,10 @@ impl<T> Core<T> {
             return None;
         }
         let (lease, taken) = self.broker.lease_of(self.asking.vhost, queue, message.seq)?;
+        let queue = self.broker.id_of(self.asking.vhost, queue).ok()?;
         let by = taken.and_then(|(consumer, _)| self.holders.known.get(&consumer).cloned());
         Some(Held {
+            receipt: Some(Receipt { queue, seq: message.seq, lease }),
             by,
             since: taken.map(|(_, since)| since),
             progress: self.broker.progress(lease).cloned(),

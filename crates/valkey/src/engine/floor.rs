@@ -496,7 +496,7 @@ impl Floor {
 
     fn hold(&mut self, receipt: Receipt, consumer: ConsumerId) {
         let (by, since) = (self.holders.get(&consumer).cloned(), Some(self.counter.now()));
-        self.held.insert(receipt, Held { by, since, progress: None });
+        self.held.insert(receipt, Held { receipt: Some(receipt), by, since, progress: None });
         self.forget_some();
     }
 

@@ -194,7 +194,8 @@ impl House {
 
     fn held_of(&self, image: &Image, seq: Seq) -> Option<Held> {
         let (lease, _) = image.broker.lease_of(IMAGED, &image.hosted.name, seq)?;
-        Some(self.held(&Receipt { queue: image.hosted.queue, seq, lease }).unwrap_or_default())
+        let receipt = Receipt { queue: image.hosted.queue, seq, lease };
+        Some(Held { receipt: Some(receipt), ..self.held(&receipt).unwrap_or_default() })
     }
 
     /// What a message of an image says; `None`: it is gone.
