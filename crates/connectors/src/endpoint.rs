@@ -35,6 +35,9 @@ pub struct Endpoint {
     pub queue: Option<String>,
     /// The receiver.
     pub to: Receiver,
+    /// The receiver only starts work with a message: a source hears how that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<Starts>,
     /// How to send.
     #[serde(default, skip_serializing_if = "is_usual", serialize_with = "unusual")]
     pub send: Terms,
@@ -45,6 +48,31 @@ pub struct Endpoint {
     /// The least urgent priority, in the words of the queue's scheme, that may use the reserve of a day (`send.reserve_bytes`).
     #[serde(default, skip_serializing_if = "is_missing")]
     pub reserve_from: Given,
+}
+
+/// Work that the receiver starts with a message. The message stays leased, and keeps its slot, until an event settles it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Starts {
+    /// So long after its lease a message that nothing has settled counts as failed and goes again, or to the dead letters, ms.
+    pub deadline_ms: u64,
+}
+
+impl Starts {
+    /// # Errors
+    /// It cannot be, as a phrase.
+    fn check(&self, endpoint: &Endpoint) -> Result<(), String> {
+        if matches!(endpoint.to, Receiver::Queue(_)) {
+            return Err(
+                "`to.queue` moves a message, which ends it here: name a receiver elsewhere".to_owned()
+            );
+        }
+        if self.deadline_ms <= endpoint.send.batch_ms {
+            let batch_ms = endpoint.send.batch_ms;
+            return Err(format!("`deadline_ms` must be more than `send.batch_ms` ({batch_ms})"));
+        }
+        Ok(())
+    }
 }
 
 fn is_usual(terms: &Terms) -> bool {
@@ -122,6 +150,8 @@ impl Endpoint {
                 "a queue of this broker has a scheme itself, and takes what is as urgent in it",
             ));
         }
+        let starts = self.starts.iter().try_for_each(|starts| starts.check(self));
+        starts.map_err(|why| Flaw::of("starts", why))?;
         let within = |why: String| Flaw::of(format!("to.{}", self.to.kind()), why);
         #[cfg(feature = "mqtt")]
         if let Receiver::Mqtt(receiver) = &self.to {
@@ -152,14 +182,17 @@ impl Endpoint {
         let terms = Terms { reserve_from, ..self.send.clone() };
         let budget_key = budget_key(&place.ours());
         let budget = budget(&engine, &budget_key).await?;
-        let epochs = if sink.is_numbered() {
+        let deadline_ms = self.starts.as_ref().map(|starts| starts.deadline_ms);
+        // A receiver that knows a message by its number would not start another attempt at it.
+        let epochs = if sink.is_numbered() && deadline_ms.is_none() {
             Some(epochs(&engine, epochs_key(&place.ours()), &life, &queue).await?)
         } else {
             None
         };
         let Place { name, clock, .. } = place;
         let seed = clock.nanos();
-        let post = Post { name, queue, priority, terms, sink, engine, clock, epochs, budget_key, seed };
+        let post =
+            Post { name, queue, priority, terms, sink, deadline_ms, engine, clock, epochs, budget_key, seed };
         let (control, controlled) = mpsc::channel(WORDS_MAX);
         let task = tokio::spawn(Runner::new(post, budget).run(controlled));
         Ok(Running { control, task })

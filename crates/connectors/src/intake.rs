@@ -20,8 +20,9 @@ use tokio::sync::mpsc;
 
 use crate::connector::{Control, Site};
 use crate::inlet::{Fate, Incoming, Inlet, Origin};
+use crate::settling::Settles;
 use crate::sink::LinkError;
-use crate::source::Source;
+use crate::source::{Destination, Source};
 
 /// Connecting is given up after so long.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
@@ -198,16 +199,28 @@ impl Intake {
         incoming: Vec<Incoming>,
     ) -> Result<Result<(), LinkError>, Ended> {
         let mut fates = vec![Fate::Taken; incoming.len()];
-        let mut left: Vec<(usize, NewMessage)> = Vec::with_capacity(incoming.len());
-        for (nth, one) in incoming.into_iter().enumerate() {
-            match self.source.message(one) {
-                (message, Ok(())) => left.push((nth, message)),
-                (message, Err(why)) => {
-                    fates[nth] = Fate::Refused;
-                    self.refuse(&message, why, &mut left, nth);
+        let source = Arc::clone(&self.source);
+        let mut left = match &source.to {
+            Destination::Settle(settles) => {
+                match self.settle_all(control, inlet, settles, incoming, &mut fates).await? {
+                    Ok(left) => left,
+                    Err(lost) => return Ok(Err(lost)),
                 }
             }
-        }
+            _ => {
+                let mut left = Vec::with_capacity(incoming.len());
+                for (nth, one) in incoming.into_iter().enumerate() {
+                    match source.message(one) {
+                        (message, Ok(())) => left.push((nth, message)),
+                        (message, Err(why)) => {
+                            fates[nth] = Fate::Refused;
+                            self.refuse(&message, why, &mut left, nth);
+                        }
+                    }
+                }
+                left
+            }
+        };
         let (mut failures, mut at_once) = (0, usize::MAX);
         while !left.is_empty() {
             at_once = at_once.min(left.len());
@@ -235,20 +248,73 @@ impl Intake {
                 }
                 Err(failure) => {
                     failures += 1;
-                    self.view.state = IntakeState::Blocked;
-                    self.note(self.named(&failure, &left));
-                    let pause = Duration::from_millis(PAUSES.wait_ms(failures));
-                    let waited = self.until(control, tokio::time::timeout(pause, inlet.lost())).await?;
-                    if let Some(Ok(lost)) = waited {
+                    let why = self.named(&failure, &left);
+                    if let Err(lost) = self.blocked(control, inlet, why, failures).await? {
                         return Ok(Err(lost));
-                    }
-                    if self.is_paused {
-                        return Ok(Err(LinkError::Lost("paused".to_owned())));
                     }
                 }
             }
         }
         Ok(inlet.settle(fates).await)
+    }
+
+    /// Waits before the next attempt at what could not be done; within: the connection was lost meanwhile, or the source is paused.
+    async fn blocked(
+        &mut self,
+        control: &mut Controlled,
+        inlet: &mut dyn Inlet,
+        why: String,
+        failures: u32,
+    ) -> Result<Result<(), LinkError>, Ended> {
+        self.view.state = IntakeState::Blocked;
+        self.note(why);
+        let pause = Duration::from_millis(PAUSES.wait_ms(failures));
+        let waited = self.until(control, tokio::time::timeout(pause, inlet.lost())).await?;
+        if let Some(Ok(lost)) = waited {
+            return Ok(Err(lost));
+        }
+        if self.is_paused {
+            return Ok(Err(LinkError::Lost("paused".to_owned())));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Does what these events say, in their order. Answers those that say nothing that could be done, for the queue that is named for them.
+    async fn settle_all(
+        &mut self,
+        control: &mut Controlled,
+        inlet: &mut dyn Inlet,
+        settles: &Settles,
+        incoming: Vec<Incoming>,
+        fates: &mut [Fate],
+    ) -> Result<Result<Vec<(usize, NewMessage)>, LinkError>, Ended> {
+        let source = Arc::clone(&self.source);
+        let id = source.id.as_ref().expect("a source that settles was checked to say where");
+        let mut left = Vec::new();
+        for (nth, one) in incoming.into_iter().enumerate() {
+            let event = match settles.event(id, &one) {
+                Ok(event) => event,
+                Err(why) => {
+                    fates[nth] = Fate::Refused;
+                    self.refuse(&source.message(one).0, why, &mut left, nth);
+                    continue;
+                }
+            };
+            let mut failures = 0;
+            while let Some(event) = &event
+                && let Err(failure) = settles.settle(&self.site.engine, event).await
+            {
+                failures += 1;
+                let why = format!("{}: {failure}", settles.queue);
+                if let Err(lost) = self.blocked(control, inlet, why, failures).await? {
+                    return Ok(Err(lost));
+                }
+            }
+            self.view.taken += 1;
+            self.view.taken_bytes += one.body.len() as u64;
+            self.view.last_taken = Some(self.site.place.clock.now());
+        }
+        Ok(Ok(left))
     }
 
     /// Why a batch was not published, with the queue or the exchange that it is about.

@@ -32,6 +32,7 @@ mod runner;
 #[cfg(all(test, any(feature = "mqtt", feature = "redis")))]
 #[path = "../tests/connectors/servers.rs"]
 mod servers;
+mod settling;
 mod shown;
 mod sink;
 mod source;
@@ -42,7 +43,7 @@ mod timer;
 pub use connector::{
     Connector, ConnectorView, Flaw, NotConfigured, Pending, Place, Provenance, Running, Site, Words,
 };
-pub use endpoint::{Endpoint, Receiver};
+pub use endpoint::{Endpoint, Receiver, Starts};
 pub use inlet::amqp::AmqpUpstream;
 pub use inlet::kafka::{KafkaStart, KafkaTopics};
 #[cfg(feature = "mqtt")]
@@ -54,6 +55,7 @@ pub use kafka::{KafkaCluster, KafkaMechanism, KafkaSecurity};
 pub use overtake_peer::{Secret, Text, Tls, Vault};
 pub use priority::{PriorityFrom, PriorityTo};
 pub use registry::{Registry, check_configured};
+pub use settling::{Settles, Verdict};
 pub use shown::shown;
 pub use sink::amqp::AmqpReceiver;
 pub use sink::kafka::{Kafka, KafkaAcks, KafkaCompression, KafkaKey};
@@ -63,7 +65,7 @@ pub use sink::queue::QueueReceiver;
 #[cfg(feature = "redis")]
 pub use sink::redis::RedisReceiver;
 pub use sink::webhook::{Webhook, WebhookFormat};
-pub use source::{Destination, Source, Upstream};
+pub use source::{Destination, Source, TextFrom, Upstream};
 
 /// All endpoints of a broker.
 pub type Endpoints = Registry<Endpoint>;

@@ -39,6 +39,7 @@ impl<'a> Outbox<'a> {
                 continue;
             }
             if self.batch[at].expires() > now {
+                self.batch[at].set_out(true);
                 return Some(at);
             }
             self.answer(at, Answer::Expired);
@@ -58,6 +59,13 @@ impl<'a> Outbox<'a> {
 
     /// How it fared.
     pub(crate) fn answer(&self, at: usize, answer: Answer) {
+        self.batch[at].set_out(matches!(answer, Answer::Accepted { .. }));
+        (self.tell)(&self.batch[at], answer);
+    }
+
+    /// The message failed, and the receiver may have it all the same.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn answer_in_doubt(&self, at: usize, answer: Answer) {
         (self.tell)(&self.batch[at], answer);
     }
 

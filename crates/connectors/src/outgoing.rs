@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use overtake_engine::LeasedMessage;
@@ -19,11 +20,13 @@ pub(crate) struct Outgoing {
     /// How the receiver says how urgent it is, where the endpoint is told.
     priority: Option<Arc<PriorityTo>>,
     origin: Option<Origin>,
+    /// Whether the receiver may have the message.
+    is_out: Arc<AtomicBool>,
 }
 
 impl Outgoing {
     pub(crate) fn new(leased: LeasedMessage, queue: Arc<str>) -> Self {
-        Self { leased, queue, priority: None, origin: None }
+        Self { leased, queue, priority: None, origin: None, is_out: Arc::default() }
     }
 
     /// The same, for a receiver that says so how urgent it is.
@@ -34,6 +37,15 @@ impl Outgoing {
     /// The same, numbered.
     pub(crate) fn numbered(self, origin: Option<Origin>) -> Self {
         Self { origin, ..self }
+    }
+
+    /// Whether the receiver may have the message: a link got it, and has not said that it did not arrive.
+    pub(crate) fn is_out(&self) -> bool {
+        self.is_out.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_out(&self, is_out: bool) {
+        self.is_out.store(is_out, Ordering::Release);
     }
 
     /// By what a receiver that numbers producers' messages knows it.

@@ -37,6 +37,8 @@ pub(crate) struct Post {
     pub(crate) priority: Option<Arc<PriorityTo>>,
     pub(crate) terms: Terms,
     pub(crate) sink: Arc<dyn Sink>,
+    /// The receiver starts work with a message, which is settled by somebody else within so long, ms.
+    pub(crate) deadline_ms: Option<u64>,
     /// Of a session of its own, in the virtual host.
     pub(crate) engine: Connection,
     pub(crate) clock: Arc<dyn Clock>,
@@ -92,7 +94,7 @@ pub(crate) struct Runner {
     forwarder: Forwarder,
     lines: Vec<Line>,
     /// What is leased and not settled.
-    held: HashMap<Receipt, LeasedMessage>,
+    held: HashMap<Receipt, Outgoing>,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
     acks: mpsc::Sender<Receipt>,
@@ -244,7 +246,7 @@ impl Runner {
         let request = LeaseRequest {
             max_bytes: ask.max_bytes,
             wait_ms: WAIT_MS,
-            term: LeaseTerm::Session,
+            term: self.post.deadline_ms.map_or(LeaseTerm::Session, LeaseTerm::Ms),
             lanes: ask.lanes,
             ..LeaseRequest::new(Arc::clone(&self.post.queue), ask.max)
         };
@@ -285,11 +287,10 @@ impl Runner {
 
     fn send(&mut self, at: usize, batch: &[Receipt]) {
         let of = |receipt: &Receipt| {
-            let leased = self.held.get(receipt).expect("what is sent is held").clone();
+            let held = self.held.get(receipt).expect("what is sent is held").clone();
             let epochs = self.post.epochs.as_ref();
             let origin = epochs.and_then(|epochs| epochs.origin(receipt.queue, receipt.seq));
-            let outgoing = Outgoing::new(leased, Arc::clone(&self.post.queue));
-            outgoing.said(self.post.priority.clone()).numbered(origin)
+            held.said(self.post.priority.clone()).numbered(origin)
         };
         let batch: Vec<Outgoing> = batch.iter().map(of).collect();
         let line = &self.lines[at];
@@ -301,7 +302,12 @@ impl Runner {
     }
 
     async fn settle(&mut self, receipt: Receipt, outcome: Outcome, why: Option<Arc<str>>) {
-        self.held.remove(&receipt);
+        let held = self.held.remove(&receipt);
+        // A message that may have started work keeps its lease, and so its slot, until an event or its deadline.
+        let may_have_started = self.post.deadline_ms.is_some() && held.is_some_and(|held| held.is_out());
+        if may_have_started && outcome != Outcome::Reject {
+            return;
+        }
         if outcome == Outcome::Ack {
             let _ = self.acks.send(receipt).await;
             return;
@@ -340,9 +346,10 @@ impl Runner {
             What::Leased(Ok(messages), _) => {
                 line.lease = None;
                 let queue = &self.post.queue;
-                let items =
-                    messages.iter().map(|one| Outgoing::new(one.clone(), Arc::clone(queue)).item()).collect();
-                self.held.extend(messages.into_iter().map(|one| (one.receipt, one)));
+                let messages = messages.into_iter().map(|one| Outgoing::new(one, Arc::clone(queue)));
+                let messages: Vec<Outgoing> = messages.collect();
+                let items = messages.iter().map(Outgoing::item).collect();
+                self.held.extend(messages.into_iter().map(|one| (one.receipt(), one)));
                 self.forwarder.leased(now, at, items);
             }
             What::Leased(Err(failure), _) => {

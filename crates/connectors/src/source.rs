@@ -1,5 +1,6 @@
 //! What a source is: another system, where its messages go, and how urgent they are.
 
+use std::fmt;
 use std::sync::Arc;
 
 use overtake_access::Desk;
@@ -20,6 +21,7 @@ use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin, Parts};
 use crate::intake::{CONNECT, Intake, IntakeView};
 use crate::priority::{PriorityFrom, Said};
+use crate::settling::Settles;
 use crate::template::Template;
 
 /// Most messages that are taken in at once, where nothing is said.
@@ -38,6 +40,12 @@ pub struct Source {
     /// How urgent they are; by default as each says itself: over AMQP in its property, else in its header, user property or field `priority`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityFrom>,
+    /// Where the id of a message stands; by default, and where there is none, it is the message's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<TextFrom>,
+    /// Where it says whose it is; by default, and where it does not, it is as its property `user_id` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<TextFrom>,
     /// Into this queue goes what can never be taken, with the reason in the header `x-refused`. Without it, it is left to the other system where
     /// that has a place for it (AMQP: dead-lettered), else it is dropped and counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +92,67 @@ pub enum Destination {
     /// The routes, which also say how urgent each copy is: the path they see. In it `{topic}` is where each message came from (a topic, a stream, a routing key),
     /// and `{device}`, `{module}` and `{path}` what the template of `from.mqtt` says.
     Routes(String),
+    /// No queue: the messages are events, and settle messages of a queue.
+    Settle(Settles),
+}
+
+/// Where a text stands in a message that came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextFrom {
+    /// A header: a text or a whole number.
+    Header(String),
+    /// A value in a JSON body, a text or a whole number, by its JSON pointer (RFC 6901), as `/execution_id`.
+    Body(String),
+}
+
+impl TextFrom {
+    /// # Errors
+    /// It cannot be, as a phrase that begins with `key`.
+    pub(crate) fn check(&self, key: &str) -> Result<(), String> {
+        match self {
+            Self::Body(pointer) if !pointer.starts_with('/') => Err(format!(
+                "`{key}.body` must be a JSON pointer, as \"/{}\"",
+                pointer.trim_start_matches("$.")
+            )),
+            Self::Header(name) if name.is_empty() => {
+                Err(format!("`{key}.header` must be the name of a header"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The text; `None`: there is none, or it is empty.
+    pub(crate) fn of(&self, incoming: &Incoming) -> Option<String> {
+        let text = match self {
+            Self::Header(name) => {
+                let properties = incoming.properties.view();
+                let value = properties.headers().and_then(|table| table.get(name))?;
+                match overtake_engine::header_of(value) {
+                    HeaderValue::Int(number) => number.to_string(),
+                    HeaderValue::Text(text) => text,
+                    _ => return None,
+                }
+            }
+            Self::Body(pointer) => {
+                let json: serde_json::Value = serde_json::from_slice(&incoming.body).ok()?;
+                match json.pointer(pointer)? {
+                    serde_json::Value::String(text) => text.clone(),
+                    number => number.as_i64()?.to_string(),
+                }
+            }
+        };
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl fmt::Display for TextFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header(name) => write!(f, "the header `{name}`"),
+            Self::Body(pointer) => write!(f, "`{pointer}` of the JSON body"),
+        }
+    }
 }
 
 impl Upstream {
@@ -133,6 +202,12 @@ impl Source {
         if let Destination::Queue(name) = &self.to {
             must_name_a_queue("to.queue", name)?;
         }
+        for (key, from) in [("id", &self.id), ("user_id", &self.user_id)] {
+            from.iter().try_for_each(|from| from.check(key)).map_err(|why| Flaw::of("", why))?;
+        }
+        if let Destination::Settle(settles) = &self.to {
+            settles.check(self.id.as_ref())?;
+        }
         self.refused_to.iter().try_for_each(|name| must_name_a_queue("refused_to", name))?;
         self.priority.as_ref().map_or(Ok(()), PriorityFrom::check)?;
         self.check_path()?;
@@ -165,12 +240,15 @@ impl Source {
     pub(crate) fn destination(&self) -> &str {
         match &self.to {
             Destination::Queue(name) | Destination::Exchange { name, .. } => name,
+            Destination::Settle(settles) => &settles.queue,
             Destination::Routes(_) => ROUTES_EXCHANGE,
         }
     }
 
     /// What came in, as it is published here; and why it cannot be taken, where that is known already.
     pub(crate) fn message(&self, incoming: Incoming) -> (NewMessage, Result<(), String>) {
+        let said = |from: &Option<TextFrom>| from.as_ref().and_then(|from| from.of(&incoming));
+        let (named, user) = (said(&self.id), said(&self.user_id));
         let Incoming { id, key, path, parts, priority, scheme, properties, ttl_ms, body } = incoming;
         let (parts, known) = match parts {
             Ok(parts) => (parts, Ok(())),
@@ -187,10 +265,14 @@ impl Source {
         };
         let to = self.target(&path, &parts);
         let module = parts.module.as_deref().map(|module| format!("/{module}"));
-        let user =
-            parts.device.as_ref().map(|device| format!("{device}{}", module.unwrap_or_default()).into());
-        let sender = Sender::believed(user);
+        let device = |device: &String| format!("{device}{}", module.unwrap_or_default()).into();
+        let sender = Sender::believed(parts.device.as_ref().map(device));
         let content = Content { properties, body, ..Content::default() };
+        let content = match user {
+            Some(user) => content.with_user_id(&user),
+            None => content,
+        };
+        let id = named.unwrap_or(id);
         let id = (!id.is_empty()).then_some(id);
         (NewMessage { to, sender, priority, id, key, ttl_ms, content, ..NewMessage::default() }, known)
     }
@@ -204,6 +286,7 @@ impl Source {
         };
         match &self.to {
             Destination::Queue(name) => Target::Queue(name.as_str().into()),
+            Destination::Settle(settles) => Target::Queue(settles.queue.as_str().into()),
             Destination::Exchange { name, routing_key } => {
                 exchange(name, routing_key.as_deref().unwrap_or(path))
             }
@@ -286,6 +369,7 @@ impl Connector for Source {
             let origin = self.origin(&site.place)?;
             let there = match &self.to {
                 Destination::Queue(name) => site.engine.check_queue(name).await.map(drop),
+                Destination::Settle(settles) => site.engine.check_queue(&settles.queue).await.map(drop),
                 Destination::Exchange { name, .. } => site.engine.exchange(name).await.map(drop),
                 Destination::Routes(_) => Ok(()),
             };
@@ -374,5 +458,57 @@ mod tests {
         assert!(check(json!({"header": "a", "body": "/b"})).contains("one of `header`, `body` and `value`"));
         assert!(check(json!({"scheme": "named", "table": {}})).contains("one of `scheme` and `table`"));
         assert!(check(json!({"scheme": "named", "value": "urgent"})).contains("which is named"));
+    }
+
+    /// The id and the user of a message that has the id `own` itself, as a source makes them of its body.
+    fn id_and_user(body: &str) -> (Option<String>, Option<String>) {
+        let source: Source = serde_json::from_value(json!({
+            "from": {"amqp": {"url": "amqp://h", "queue": "q"}},
+            "to": {"queue": "in"},
+            "id": {"body": "/execution_id"},
+            "user_id": {"body": "/user/id"},
+        }))
+        .expect("a source");
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let message = source.message(Incoming { id: "own".to_owned(), body, ..Incoming::default() }).0;
+        (message.id.clone(), message.content.user_id().map(ToOwned::to_owned))
+    }
+
+    #[test]
+    fn a_message_has_the_id_and_the_user_that_its_body_names_and_else_its_own() {
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(id_and_user(r#"{"execution_id": "e-1", "user": {"id": 7}}"#), (text("e-1"), text("7")));
+        assert_eq!(id_and_user(r#"{"execution_id": ""}"#), (text("own"), None));
+        assert_eq!(id_and_user("no JSON"), (text("own"), None));
+    }
+
+    #[test]
+    fn what_cannot_be_said_of_events_is_refused_by_its_key() {
+        let check = |more: serde_json::Value| {
+            let mut source =
+                json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "in"}});
+            source.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            let source: Source = serde_json::from_value(source).expect("a source");
+            source.check(&Place::in_file("s")).map_err(|flaw| flaw.to_string())
+        };
+        let settle = json!({"settle": {"queue": "q"}});
+        assert_eq!(check(json!({"to": settle, "id": {"body": "/id"}})), Ok(()));
+        for (more, why) in [
+            (
+                json!({"id": {"body": "execution_id"}}),
+                "`id.body` must be a JSON pointer, as \"/execution_id\"",
+            ),
+            (json!({"user_id": {"header": ""}}), "`user_id.header`"),
+            (json!({"to": settle}), "`id` must say"),
+            (json!({"to": {"settle": {"queue": ""}}, "id": {"body": "/id"}}), "`to.settle.queue`"),
+            (json!({"to": {"settle": {"queue": "q", "extend_ms": 0}}, "id": {"body": "/id"}}), "`extend_ms`"),
+            (
+                json!({"to": {"settle": {"queue": "q", "event": {"body": "x"}}}, "id": {"body": "/id"}}),
+                "`event.body`",
+            ),
+        ] {
+            let said = check(more.clone());
+            assert!(said.as_ref().is_err_and(|said| said.contains(why)), "{more}: {said:?}");
+        }
     }
 }

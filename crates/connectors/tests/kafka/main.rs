@@ -1,6 +1,7 @@
 //! An endpoint to Kafka, from publishing into its queue to the record in the topic.
 
 mod executions;
+mod started;
 mod world;
 
 use std::time::Duration;

@@ -41,6 +41,9 @@ pub(crate) struct World {
     pub(crate) clock: Arc<Dial>,
     pub(crate) engine: Arc<LocalEngine>,
     pub(crate) gate: Arc<Gate>,
+    disk: MemoryDisk,
+    /// The endpoint only starts work, with this deadline.
+    pub(crate) starts_ms: Option<u64>,
     endpoints: Option<Arc<Endpoints>>,
 }
 
@@ -49,12 +52,16 @@ impl World {
         let kafka = MockCluster::new(1).expect("a cluster");
         kafka.create_topic("t", 1, 1).expect("a topic");
         let clock = Arc::new(Dial::default());
-        let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
-        let engine = LocalEngine::open_on(MemoryDisk::new(7), options, Arc::clone(&clock) as Arc<dyn Clock>);
-        let engine = Arc::new(engine.expect("the store opens"));
+        let disk = MemoryDisk::new(7);
+        let (engine, gate) = open(&disk, &clock).await;
         engine.declare_queue("q", Settings::default()).await.expect("declared");
-        let gate = Gate::open(engine.clone(), || SystemClock.now()).await.expect("it opens");
-        Self { kafka, clock, engine, gate: Arc::new(gate), endpoints: None }
+        Self { kafka, clock, engine, gate, disk, starts_ms: None, endpoints: None }
+    }
+
+    /// The broker is killed, and begins again with what it wrote.
+    pub(crate) async fn kill(&mut self) {
+        self.disk.kill();
+        (self.engine, self.gate) = open(&self.disk, &self.clock).await;
     }
 
     fn endpoint(&self, topic: &str, more: &Value) -> Endpoint {
@@ -62,7 +69,10 @@ impl World {
         let (all, more) = (kafka.as_object_mut(), more.as_object());
         all.expect("an object").extend(more.expect("an object").clone());
         let send = json!({"batch": 1_000, "retry": {"initial_ms": 50}, "reconnect": {"initial_ms": 50}});
-        let endpoint = json!({"queue": "q", "to": {"kafka": kafka}, "send": send});
+        let mut endpoint = json!({"queue": "q", "to": {"kafka": kafka}, "send": send});
+        if let Some(deadline_ms) = self.starts_ms {
+            endpoint["starts"] = json!({"deadline_ms": deadline_ms});
+        }
         serde_json::from_value(endpoint).expect("an endpoint")
     }
 
@@ -121,6 +131,14 @@ impl World {
         consumer.assign(&places).expect("assigned");
         Reader(consumer)
     }
+}
+
+async fn open(disk: &MemoryDisk, clock: &Arc<Dial>) -> (Arc<LocalEngine>, Arc<Gate>) {
+    let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
+    let engine = LocalEngine::open_on(disk.clone(), options, Arc::clone(clock) as Arc<dyn Clock>);
+    let engine = Arc::new(engine.expect("the store opens"));
+    let gate = Gate::open(engine.clone(), || SystemClock.now()).await.expect("it opens");
+    (engine, Arc::new(gate))
 }
 
 pub(crate) fn text(body: &str) -> NewMessage {

@@ -268,7 +268,7 @@ impl MqttInlet {
         for (topic, code) in asked.into_iter().zip(codes) {
             let Err(why) = self.judge(&topic, code) else { continue };
             if matches!(code, SubscribeReasonCode::Success(_)) {
-                // What it sends with less than we ask for could be lost.
+                // Messages that the server sends with a lower `qos` than we ask for could be lost.
                 let unsubscribe = Unsubscribe { pkid: 2, ..Unsubscribe::new(&topic, None) };
                 self.wire.write_later(&Packet::Unsubscribe(unsubscribe))?;
             }

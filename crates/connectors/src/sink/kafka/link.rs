@@ -140,6 +140,7 @@ impl KafkaLink {
         report: Result<(), KafkaError>,
     ) -> Result<(), LinkError> {
         let record = self.flight.land(at);
+        let is_in_doubt = report.as_ref().is_err_and(is_in_doubt);
         let answer = match report {
             Ok(()) => {
                 self.trouble.is_over();
@@ -152,7 +153,11 @@ impl KafkaLink {
                 self.judge(&error, record.alone)?
             }
         };
-        outbox.answer(at, answer);
+        if is_in_doubt {
+            outbox.answer_in_doubt(at, answer);
+        } else {
+            outbox.answer(at, answer);
+        }
         Ok(())
     }
 
@@ -173,6 +178,14 @@ impl Link for KafkaLink {
 /// Whether Kafka refused a request for what was in it, which may be one record of it only.
 fn is_of_request(error: &KafkaError) -> bool {
     matches!(error.rdkafka_error_code(), Some(Code::MessageSizeTooLarge | Code::InvalidRecord))
+}
+
+/// Whether the record may be in the topic all the same.
+fn is_in_doubt(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(Code::MessageTimedOut | Code::RequestTimedOut | Code::NotEnoughReplicasAfterAppend)
+    )
 }
 
 /// What a report of failure means.
