@@ -241,7 +241,14 @@ impl Intake {
                     };
                     let (nth, message) = left.remove(at);
                     // Twice in one batch: the first of the two is enough.
-                    if refused.refusal != Refusal::IdPending {
+                    if fates[nth] == Fate::Refused {
+                        // So does the queue for what is refused.
+                        self.note(format!(
+                            "{}: {}",
+                            self.source.refused_to.as_deref().unwrap_or_default(),
+                            refused.refusal
+                        ));
+                    } else if refused.refusal != Refusal::IdPending {
                         fates[nth] = Fate::Refused;
                         self.refuse(&message, refused.refusal.to_string(), &mut left, nth);
                     }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use overtake_engine::{Engine, LocalEngine, Options, SystemClock};
-use overtake_lane::Settings;
+use overtake_lane::{Given, LastValue, Settings};
 use overtake_store::MemoryDisk;
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -92,10 +92,17 @@ impl World {
     }
 
     fn with(messages: Vec<Incoming>, ending: Option<LinkError>) -> Self {
+        Self::of(messages, ending, json!({}))
+    }
+
+    /// With this in the source besides.
+    fn of(messages: Vec<Incoming>, ending: Option<LinkError>, more: serde_json::Value) -> Self {
         let options = Options { segment_bytes: 1 << 20, seed: 7, ..Options::default() };
         let engine = LocalEngine::open_on(MemoryDisk::new(7), options, Arc::new(SystemClock));
         let engine = engine.expect("the store opens");
-        let source = json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "late"}});
+        let mut source =
+            json!({"from": {"amqp": {"url": "amqp://h", "queue": "q"}}, "to": {"queue": "late"}});
+        source.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         let source: Source = serde_json::from_value(source).expect("a source");
         let (told, log) = mpsc::channel(1_000);
         let origin = Arc::new(Always { log: Log(told), messages, ending: Mutex::new(ending) });
@@ -186,4 +193,20 @@ async fn messages_that_are_too_large_together_are_taken_in_parts() {
     world.until("settle").await;
     let view = world.view().await;
     assert_eq!((view.taken, view.refused), (7, 1), "{view:?}");
+}
+
+/// What the queue for refused messages refuses as well is counted, and the next message goes on.
+#[tokio::test]
+async fn a_message_that_nobody_takes_is_counted_and_let_go_of() {
+    let message = |id: &str, priority| Incoming { id: id.to_owned(), priority, ..Incoming::default() };
+    let messages = vec![message("1", Given::Name("odd".to_owned())), message("2", Given::Missing)];
+    let mut world = World::of(messages, None, json!({"refused_to": "odd"}));
+    let keyed = Settings { last_value: Some(LastValue::Key), ..Settings::default() };
+    world.engine.declare_queue("odd", keyed).await.expect("declared");
+    world.makes_room().await;
+    world.until("settle").await;
+    let view = world.view().await;
+    assert_eq!((view.taken, view.refused), (1, 1), "{view:?}");
+    let why = view.last_error.expect("it is said").1;
+    assert!(why.starts_with("odd: the message has no key"), "{why}");
 }
