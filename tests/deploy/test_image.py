@@ -78,6 +78,7 @@ def test_a_context_that_lacks_something_is_found(broken):
         (DOCKERFILE, "USER 10001:10001", "USER root"),
         (DOCKERFILE, "--no-install-recommends ", ""),
         (DOCKERFILE, "rust:1.", "rust:0."),
+        (DOCKERFILE, 'FEATURES="kafka"', 'FEATURES=""'),
         (DOCKERFILE, "EXPOSE 5672 15672", "EXPOSE 5672"),
         (DOCKERFILE, '"--live"', '"--alive"'),
         (DOCKERFILE, 'CMD ["serve"]', 'CMD ["server"]'),
