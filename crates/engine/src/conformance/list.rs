@@ -161,6 +161,7 @@ macro_rules! conformance_tests {
                 what_fails_is_in_the_history_with_the_last_report,
                 what_takes_too_long_is_over,
                 a_message_that_is_wanted_back_comes_back,
+                a_look_at_a_message_tells_the_receipt_of_its_lease,
                 a_message_that_is_taken_from_a_consumer_keeps_its_place_in_the_window,
                 what_is_kept_may_go_back,
                 each_attempt_is_remembered,

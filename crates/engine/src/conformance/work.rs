@@ -80,6 +80,28 @@ pub async fn a_message_that_is_wanted_back_comes_back<F: Fixture>(fixture: F) {
     assert_eq!(story.left().await, "");
 }
 
+/// The receipt that a look at a leased message tells settles its lease, once, also after the broker has ended.
+pub async fn a_look_at_a_message_tells_the_receipt_of_its_lease<F: Fixture>(fixture: F) {
+    let mut story = with_history(fixture, |_| ()).await;
+    story.publish("a:9,id=a b:5,id=b").await;
+    assert_eq!(story.lease(1).await, "a");
+    for end in ENDS {
+        story.again(end).await;
+        let told = async |id| {
+            let found = story.engine().message("q", id).await.expect("it is there");
+            found.held.and_then(|held| held.receipt)
+        };
+        assert_eq!(told("b").await, None, "nobody has leased it");
+        assert!(told("a").await.is_some());
+    }
+    let found = story.engine().message("q", "a").await.expect("it is there");
+    let receipt = found.held.and_then(|held| held.receipt).expect("it is leased");
+    for result in [Ok(()), Err(Refusal::StaleReceipt)] {
+        assert_eq!(story.engine().finish(receipt, Outcome::Ack, Report::default()).await, Ok(result));
+    }
+    assert_eq!(record(&story, "a").await.ending, Ending::Completed);
+}
+
 /// A consumer still works on what was taken from it, and is given nothing more in its place until it settles that or leaves.
 pub async fn a_message_that_is_taken_from_a_consumer_keeps_its_place_in_the_window<F: Fixture>(fixture: F) {
     let story = Story::of(fixture, settings(|_| ())).await;
