@@ -7,6 +7,7 @@ use overtake_engine::Clock;
 use overtake_forward::Answer;
 
 use crate::outgoing::Outgoing;
+use crate::sink::LinkError;
 
 /// Hands a link one message after the other. What is over is not handed out, nor what may be somebody else's since its lease has ended; and after a
 /// halt nothing more is.
@@ -61,6 +62,12 @@ impl<'a> Outbox<'a> {
     pub(crate) fn answer(&self, at: usize, answer: Answer) {
         self.batch[at].set_out(matches!(answer, Answer::Accepted { .. }));
         (self.tell)(&self.batch[at], answer);
+    }
+
+    /// The receiver does not have the message that was handed out, and the connection ends with `why`: it is put back.
+    pub(crate) fn not_sent(&self, at: usize, why: LinkError) -> LinkError {
+        self.batch[at].set_out(false);
+        why
     }
 
     /// The message failed, and the receiver may have it all the same.

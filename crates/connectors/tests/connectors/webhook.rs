@@ -232,6 +232,29 @@ async fn a_receiver_that_is_down_finds_everything_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn work_that_a_receiver_which_is_gone_cannot_have_started_is_started_when_it_is_back() {
+    let (world, mut server) = (World::new().await, Receiver::new(|_| Says::Closes).await);
+    let mut json = hook(&server.url());
+    json["starts"] = json!({"deadline_ms": 3_600_000});
+    world.put("hook", json).await;
+    world.publish("a:1").await;
+    assert_eq!(server.bodies(1).await, "a");
+    let address = server.address;
+    drop(server);
+    world.publish("b:1").await;
+    world
+        .until("hook", |view| {
+            let why = view.work.last_error.as_ref().map(|(_, why)| why);
+            why.is_some_and(|why| why.contains("Connection refused"))
+        })
+        .await;
+    let socket = tokio::net::TcpListener::bind(address).await.expect("the port is free");
+    let mut server = Receiver::on(socket, accepts);
+    assert_eq!(server.bodies(1).await, "b");
+    assert_eq!(world.sees("out").await, "a leased · b leased");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_signed_as_standard_webhooks_have_it() {
     use base64::Engine as _;
     use hmac::{KeyInit, Mac};

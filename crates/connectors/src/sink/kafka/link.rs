@@ -128,7 +128,10 @@ impl KafkaLink {
         match self.producer.send(record.produce(message, at)) {
             Ok(()) => self.flight.start(at, record.bytes(message)),
             // It went nowhere, alone.
-            Err((error, _)) => outbox.answer(at, self.judge(&error, true)?),
+            Err((error, _)) => {
+                let answer = self.judge(&error, true).map_err(|why| outbox.not_sent(at, why))?;
+                outbox.answer(at, answer);
+            }
         }
         Ok(())
     }

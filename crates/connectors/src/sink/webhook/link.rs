@@ -93,7 +93,6 @@ impl WebhookLink {
     }
 
     async fn post(&mut self, outbox: &Outbox<'_>, at: usize) -> Result<Answer, LinkError> {
-        self.ready().await?;
         let request = self.request(outbox, at);
         let bytes = len(&request);
         let lost = |error: hyper::Error| {
@@ -118,8 +117,16 @@ impl Link for WebhookLink {
     fn send<'a>(&'a mut self, outbox: &'a mut Outbox<'_>) -> Work<'a, Result<(), LinkError>> {
         Box::pin(async move {
             while let Some(at) = outbox.next() {
-                let answer = self.post(outbox, at).await?;
-                outbox.answer(at, answer);
+                let ready = self.ready().await;
+                let answer = match ready {
+                    Ok(()) => self.post(outbox, at).await,
+                    Err(lost) => return Err(outbox.not_sent(at, lost)),
+                };
+                match answer {
+                    Ok(answer) => outbox.answer(at, answer),
+                    Err(gone @ LinkError::Gone(_)) => return Err(outbox.not_sent(at, gone)),
+                    Err(lost) => return Err(lost),
+                }
             }
             Ok(())
         })
