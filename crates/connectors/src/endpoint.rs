@@ -165,7 +165,8 @@ impl Endpoint {
         if self.send.reserve_bytes == 0 {
             return Ok(None);
         }
-        let scheme = scheme_of(engine, queue).await;
+        let scheme =
+            engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
         let mapped = scheme.map(&self.reserve_from).map_err(|refusal| Flaw::of("reserve_from", refusal))?;
         Ok(Some(mapped))
     }
@@ -175,8 +176,9 @@ impl Endpoint {
         let sink = self.outlet(&place)?.sink(&engine);
         let queue = self.queue_of(&place.name);
         let reserve_from = self.reserve(&engine, &queue).await?;
-        if let Some(priority) = &self.priority {
-            priority.check(scheme_of(&engine, &queue).await)?;
+        // A queue that is made later may have any scheme; until then nothing is sent.
+        if let (Some(priority), Ok(view)) = (&self.priority, engine.queue(&queue).await) {
+            priority.check(view.settings.scheme)?;
         }
         let priority = self.priority.clone().map(Arc::new);
         let terms = Terms { reserve_from, ..self.send.clone() };
@@ -276,11 +278,6 @@ impl Connector for Endpoint {
     fn kept_besides(ours: &str) -> Vec<String> {
         vec![budget_key(ours), epochs_key(ours)]
     }
-}
-
-/// The scheme of a queue; of one that is not there, what it would have if nothing was said.
-async fn scheme_of(engine: &Connection, queue: &str) -> Scheme {
-    engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme)
 }
 
 /// Where is kept by which names receivers know messages.

@@ -112,10 +112,15 @@ impl Client {
 
     /// From the first byte to the first channel.
     pub(crate) fn log_in(&mut self, vhost: &str, capabilities: &[&str]) {
+        self.log_in_with(vhost, capabilities, 131_072);
+    }
+
+    /// The same, with frames of so many bytes at most.
+    pub(crate) fn log_in_with(&mut self, vhost: &str, capabilities: &[&str], frame_max: u32) {
         let response = format!("\0{0}\0{0}", self.rights.user());
         self.greet("PLAIN", response.as_bytes(), capabilities);
         assert_eq!(self.answer(0), "connection.tune");
-        self.tell_on(0, connection::TuneOk { channel_max: 0, frame_max: 131_072, heartbeat: 0 });
+        self.tell_on(0, connection::TuneOk { channel_max: 0, frame_max, heartbeat: 0 });
         let open = connection::Open { virtual_host: text(vhost), capabilities: text(""), insist: false };
         self.tell_on(0, open);
         if !self.is_over() {

@@ -5,7 +5,7 @@ use overtake_properties::{Fields, Value};
 
 use crate::broker::{Broker, MODERN};
 use crate::client::Client;
-use crate::words::{short, text};
+use crate::words::{n, short, t, text};
 
 /// What is refused, with which words, by which method; the channel or the connection ends with it.
 fn check<R>(does: impl FnOnce(&mut Client) -> R, told: &str, fault: (u16, u16)) {
@@ -225,6 +225,38 @@ fn a_message_that_is_too_large_costs_the_channel() {
         "406 PRECONDITION_FAILED - message size 100001 is larger than max size 100000",
         PUBLISH,
     );
+}
+
+/// One whose properties fit no frame of a consumer costs each of them its channel, until a delivery limit ends it.
+#[test]
+fn a_message_that_fits_no_frame_of_its_consumer_is_an_attempt_that_failed() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("dead", &[]);
+    let limits = [
+        ("x-delivery-limit", n(2)),
+        ("x-dead-letter-exchange", t("")),
+        ("x-dead-letter-routing-key", t("dead")),
+    ];
+    ann.declare("q", &limits);
+    let long = "x".repeat(5_000);
+    ann.send_with("", "q", &[("long", t(&long))], "large");
+    ann.route("", "q", "small");
+    let told = "406 PRECONDITION_FAILED - the properties of the next message do not fit the frame that was agreed on; reconnect with a larger frame_max";
+    for is_pulled in [true, false, true] {
+        let mut bob = broker.accept();
+        bob.log_in_with("/", MODERN, 4_096);
+        let refused = bob.refused(|bob| {
+            if is_pulled {
+                bob.ask(basic::Get { ticket: 0, queue: text("q"), no_ack: false });
+            } else {
+                bob.consume_as("c", "q", "", &[]);
+            }
+        });
+        assert_eq!(refused, told);
+    }
+    assert_eq!(ann.take_all("q"), "small");
+    assert_eq!(ann.take_all("dead"), "large");
 }
 
 /// What the client said before it heard of it counts no more.

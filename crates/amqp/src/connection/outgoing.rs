@@ -250,7 +250,7 @@ impl Connection {
         };
         let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
         if writer.content(number, method, delivery.properties, delivery.body).is_err() {
-            self.violated(number, too_large());
+            self.does_not_fit(number, delivery_tag, delivery.receipt);
         }
     }
 
@@ -299,8 +299,19 @@ impl Connection {
         };
         let mut writer = FrameWriter::new(&mut self.out, self.frame_max);
         if writer.content(number, method, delivery.properties, delivery.body).is_err() {
-            self.violated(number, too_large());
+            self.does_not_fit(number, delivery_tag, delivery.receipt);
         }
+    }
+
+    /// A message whose properties no frame of this connection takes. The attempt has failed, so that a delivery limit ends it: put back as if nothing had been, it
+    /// would close the channel of whoever gets it for ever.
+    fn does_not_fit(&mut self, number: u16, delivery_tag: u64, receipt: Receipt) {
+        let is_out =
+            self.channel(number).unacked.take(delivery_tag, false).is_some_and(|taken| !taken.is_empty());
+        if is_out {
+            self.put_back(vec![receipt], Outcome::Nack { delay_ms: None });
+        }
+        self.violated(number, too_large());
     }
 
     /// The broker has ended a consumer: its queue is gone.
