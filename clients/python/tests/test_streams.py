@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import queue
 import threading
 from typing import Any
 
@@ -436,6 +437,76 @@ async def test_entries_are_handled_in_their_scope_and_again_when_they_fail_async
     assert told == EXPECTED
     async with AsyncDeadLetters(redis_server.url, "customer", lanes=Lanes()) as letters:
         assert [letter.reason for letter in await letters.list()] == ["KeyError: 'key'", "it never can"]
+
+
+def _add_to_lane(server: RedisServer, lane: str, partitions: bool, *data: str) -> None:
+    """Each into the category, or into a partition of its own."""
+    for number, each in enumerate(data):
+        if partitions:
+            server.ask("SADD", "customer:__partitions__", f"{number}")
+        server.add(f"customer:{number}{lane}" if partitions else f"customer{lane}", each)
+
+
+@pytest.mark.parametrize("partitions", [False, True])
+def test_an_urgent_entry_finds_a_kept_slot_while_bulk_handlers_fill_all_others(
+    redis_server: RedisServer, partitions: bool
+) -> None:
+    _add_to_lane(redis_server, ":backfill", partitions, "bulk", "bulk", "bulk", "bulk")
+    told: queue.Queue[str] = queue.Queue()
+    gate = threading.Semaphore(0)
+
+    def handler(entry: Entry) -> None:
+        told.put(entry.data)
+        if entry.data == "bulk":
+            gate.acquire()
+        if entry.attempt == 1:
+            raise KeyError("another time")
+
+    subscriber = subscribe(redis_server, partitions=partitions)
+    for slots, primary, said in ((2, 2, "2 of 2 slots"), (2, -1, "at least 0")):
+        with pytest.raises(ValueError, match=said):
+            subscriber.handle(handler, concurrency=slots, primary_slots=primary)
+    with subscriber.handle(handler, concurrency=3, primary_slots=1):
+        assert [told.get(), told.get()] == ["bulk", "bulk"]
+        for urgent in ("first", "second"):
+            _add_to_lane(redis_server, "", partitions, urgent)
+            assert [told.get(), told.get()] == [urgent, urgent]
+        # Each of the four is handled twice; when one ends the next one begins, although the read that waits left out its lane.
+        gate.release(8)
+        assert [told.get() for _ in range(6)] == ["bulk"] * 6
+
+
+@pytest.mark.parametrize("partitions", [False, True])
+async def test_an_urgent_entry_finds_a_kept_slot_while_bulk_handlers_fill_all_others_asyncio(
+    redis_server: RedisServer, partitions: bool
+) -> None:
+    _add_to_lane(redis_server, ":backfill", partitions, "bulk", "bulk", "bulk", "bulk")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    gate = asyncio.Semaphore(0)
+
+    async def handler(entry: Entry) -> None:
+        told.put_nowait(entry.data)
+        if entry.data == "bulk":
+            await gate.acquire()
+
+    async with (
+        asubscribe(redis_server, partitions=partitions) as subscriber,
+        subscriber.handle(handler, concurrency=3, primary_slots=1),
+    ):
+        assert [await told.get(), await told.get()] == ["bulk", "bulk"]
+        for urgent in ("first", "second"):
+            _add_to_lane(redis_server, "", partitions, urgent)
+            assert await told.get() == urgent
+        for _ in range(2):
+            gate.release()
+            assert await told.get() == "bulk"
+        gate.release()
+        gate.release()
+
+
+def test_slots_cannot_be_kept_where_there_is_one_lane(redis_server: RedisServer) -> None:
+    with subscribe(redis_server, lanes=None) as subscriber, pytest.raises(ValueError, match="needs two lanes"):
+        subscriber.handle(print, concurrency=2, primary_slots=1)
 
 
 def _wait_for_dead(redis_server: RedisServer, count: int) -> None:

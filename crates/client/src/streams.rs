@@ -134,7 +134,8 @@ impl StreamHandling {
 }
 
 /// Runs a function for each entry, so many at a time, in a scope of the entry's priority: what it publishes inherits that ([`Entry::priority_in`]). A handler that
-/// blocks its thread keeps the subscriber from saying that it lives. A handler that panics has failed, and the others go on.
+/// blocks its thread keeps the subscriber from saying that it lives. A handler that panics has failed, and the others go on. Where `primary_slots` of the subscriber's options is
+/// not less than `concurrency`, nothing is handled, and [`StreamHandling::wait`] says so at once.
 pub fn handle<H, F>(subscriber: Subscriber, concurrency: u16, handler: H) -> StreamHandling
 where
     H: Fn(Entry) -> F + Send + 'static,
@@ -155,9 +156,13 @@ where
     H: Fn(Entry) -> F,
     F: Future<Output: IntoDone> + Send + 'static,
 {
-    let subscriber = Arc::new(subscriber);
     let slots = Arc::new(Semaphore::new(concurrency.into()));
+    let is_set = subscriber.set_slots(concurrency);
+    let subscriber = Arc::new(subscriber);
     let end = loop {
+        if let Err(why) = is_set {
+            break Err(why);
+        }
         // First room, then an entry: what nobody has room for is left to others.
         let slot = Arc::clone(&slots).acquire_owned().await.expect("nobody closes it");
         let next = tokio::select! {

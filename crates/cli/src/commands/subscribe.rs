@@ -64,6 +64,9 @@ struct Reading {
     /// The category is parted by keys: the streams of each partition are read, too, and the group has one entry of each at a time.
     #[arg(long)]
     partitions: bool,
+    /// So many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "source")]
+    primary_slots: u16,
 }
 
 /// Joins the group and works until it is told to stop.
@@ -75,6 +78,7 @@ pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
     };
     let subscriber = Subscriber::connect(&args.redis.server(url, session)?, options(args)?).await;
     let subscriber = subscriber.map_err(|why| Failure::new(Exit::Error, why))?;
+    subscriber.set_slots(args.manner.slots()).map_err(Failure::usage)?;
     if let Ok(Some(unread)) = subscriber.unread().await
         && !session.out.is_quiet()
     {
@@ -86,12 +90,25 @@ pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
 }
 
 fn options(args: &SubscribeArgs) -> Result<SubscribeOptions, Failure> {
-    let Reading { attempts, claim_idle, from_now, partitions } = args.reading;
+    let Reading { attempts, claim_idle, from_now, partitions, primary_slots } = args.reading;
+    let lanes = args.redis.lanes()?;
+    if primary_slots > 0 && lanes.all().len() < 2 {
+        return Err(Failure::usage(
+            "--primary-slots needs two lanes: leave out --one-lane, or --primary-slots",
+        ));
+    }
+    if primary_slots > 0 && primary_slots >= args.manner.slots() {
+        let slots = args.manner.slots();
+        return Err(Failure::usage(format!(
+            "--primary-slots {primary_slots} must be less than --slots {slots}, or the backfill lane is never read"
+        )));
+    }
     let usual = Retry::default();
     Ok(SubscribeOptions {
         consumer: args.manner.name(),
-        lanes: args.redis.lanes()?,
+        lanes,
         partitions,
+        primary_slots,
         // What waits for a slot would be held, while others might do it.
         batch: 1,
         retry: Retry { attempts, initial: args.manner.delay().unwrap_or(usual.initial), ..usual },

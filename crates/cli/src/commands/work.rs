@@ -54,8 +54,8 @@ pub(crate) struct Manner {
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
     /// Run so many programs at once.
-    #[arg(long, short = 'j', value_name = "N", default_value_t = 1, value_parser = words::whole(1_u64..=256))]
-    slots: u64,
+    #[arg(long, short = 'j', value_name = "N", default_value_t = 1, value_parser = words::whole(1_u16..=256))]
+    slots: u16,
     /// Stop after so many messages.
     #[arg(long, short = 'n', value_name = "N", value_parser = words::whole(1_u64..))]
     max: Option<u64>,
@@ -101,7 +101,7 @@ impl Manner {
         let plan = Plan {
             queue,
             name: self.name(),
-            slots: usize::try_from(self.slots).unwrap_or(usize::MAX),
+            slots: self.slots.into(),
             max: self.max,
             until_empty: self.until_empty,
             lease: Duration::from_millis(self.lease),
@@ -113,6 +113,11 @@ impl Manner {
             lines: self.lines,
         };
         crate::work::run(plan, Program::find(name, rest)?, from, out).await
+    }
+
+    /// How many programs run at once.
+    pub(super) fn slots(&self) -> u16 {
+        self.slots
     }
 
     /// What the worker calls itself.

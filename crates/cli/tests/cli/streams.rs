@@ -1,5 +1,7 @@
 //! `overtake subscribe` and `overtake dlq` on streams of a real Redis.
 
+use std::process::Command;
+
 use overtake_streams::{FIELD, Fields, Lanes, Writer, envelope, server};
 use serde_json::{Value, json};
 
@@ -163,6 +165,33 @@ fn partitions_are_worked_in_their_order_and_their_dead_letters_are_found() {
     assert!(story.dead()[0].starts_with("customer:7:dlq "), "{:?}", story.dead());
     story.dlq(&["replay-all"]).ok();
     assert_eq!(story.dead(), Vec::<String>::new());
+}
+
+#[test]
+fn an_urgent_entry_is_worked_in_a_kept_slot_while_bulk_programs_run() {
+    let Some(story) = Story::begin() else { return };
+    story.add(&[Story::entry(&json!("late"), -50), Story::entry(&json!("later"), -50)]);
+    let dir = tempfile::tempdir().expect("a directory");
+    let fifo = dir.path().join("fifo").display().to_string();
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("it is there").success());
+    let (urgent, fields) = Story::entry(&json!("urgent"), 50);
+    let entry = String::from_utf8(fields[0].1.clone()).expect("JSON");
+    let add = format!("redis-cli -p {} XADD {urgent} '*' data '{entry}'", story.redis.port);
+    // A bulk program adds the urgent entry, and ends when the program of that entry says so: which nothing but a kept slot lets begin.
+    let script = format!(
+        "cat; case $OVERTAKE_LANE in backfill) {add} >/dev/null; read -r line < {fifo};; *) echo > {fifo};; esac"
+    );
+    let handled = story.handled(&["--slots", "2", "--primary-slots", "1"], &script);
+    let count = |what: &str| handled.iter().filter(|data| *data == what).count();
+    assert_eq!([count("\"late\""), count("\"later\""), count("\"urgent\"")], [1, 1, 2], "{handled:?}");
+
+    for (more, said) in [
+        (&["--primary-slots", "1"][..], "must be less than --slots 1"),
+        (&["--slots", "2", "--primary-slots", "1", "--one-lane"], "--primary-slots needs two lanes"),
+    ] {
+        let refused = story.subscribe(more, "true");
+        assert!(refused.code == 2 && refused.stderr.contains(said), "{refused:?}");
+    }
 }
 
 #[test]

@@ -82,6 +82,10 @@ impl Lot {
 pub(super) struct Held {
     lots: HashMap<String, Lot>,
     count: u64,
+    /// The most entries of the backfill lane that are worked on at once; no limit where nobody has said how many slots there are.
+    backfill_max: Option<usize>,
+    /// Entries of the backfill lane (stream, id) that were handed over and whose work has not ended, also those that another consumer has taken over. Empty without a limit.
+    backfill_at_work: Vec<(String, String)>,
 }
 
 impl Held {
@@ -109,11 +113,31 @@ impl Held {
         }
     }
 
-    /// The next of a lane, to be handed over.
+    /// Limits how many entries of the backfill lane are worked on at once.
+    pub(super) fn limit_backfill(&mut self, most: usize) {
+        self.backfill_max = Some(most);
+    }
+
+    /// Whether an entry of a lane may be handed over now.
+    pub(super) fn has_slot(&self, lane: Lane) -> bool {
+        lane == Lane::Primary || self.backfill_max.is_none_or(|most| self.backfill_at_work.len() < most)
+    }
+
+    /// The work on an entry has ended. Whether a slot of the backfill lane is free by that.
+    pub(super) fn end_work(&mut self, entry: &Entry) -> bool {
+        let is_it = |(stream, id): &(String, String)| stream == entry.stream() && id == entry.id();
+        let at = self.backfill_at_work.iter().position(is_it);
+        at.map(|at| self.backfill_at_work.swap_remove(at)).is_some()
+    }
+
+    /// The next of a lane, to be handed over. Only where the lane [has a slot](Held::has_slot).
     pub(super) fn take(&mut self, lane: Lane) -> Option<Entry> {
         let (_, lot) = self.of_lane(lane).find(|(_, lot)| !lot.ready.is_empty())?;
         let entry = lot.ready.pop_front()?;
         lot.out.insert(entry.id().to_owned(), entry.attempt());
+        if lane == Lane::Backfill && self.backfill_max.is_some() {
+            self.backfill_at_work.push((entry.stream().to_owned(), entry.id().to_owned()));
+        }
         Some(entry)
     }
 
@@ -125,6 +149,7 @@ impl Held {
 
     /// Nobody took it after all.
     pub(super) fn put_back(&mut self, entry: Entry) {
+        self.end_work(&entry);
         if let Some(lot) = self.lots.get_mut(entry.stream())
             && lot.out.remove(entry.id()).is_some()
         {
@@ -170,9 +195,10 @@ impl Held {
         Some((stream, later))
     }
 
-    /// When the next one is due.
+    /// When the next one is due, of the lanes that have a slot.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.lots.values().filter_map(|lot| lot.next_due().map(|(at, _)| at)).min()
+        let lots = self.lots.values().filter(|lot| self.has_slot(lot.lane));
+        lots.filter_map(|lot| lot.next_due().map(|(at, _)| at)).min()
     }
 
     /// Whether more may be fetched of a stream.
@@ -254,6 +280,27 @@ mod tests {
         assert_eq!(held.ids("primary"), ["1-0"]);
         held.forget("backfill", "1-0");
         assert!(held.ids("backfill").is_empty());
+    }
+
+    #[test]
+    fn a_lane_without_a_slot_waits_until_the_work_on_one_of_its_entries_ends() {
+        let (mut held, now) = (Held::default(), Instant::now());
+        held.limit_backfill(1);
+        for id in ["1-0", "2-0"] {
+            held.fetch(entry(Lane::Backfill, id));
+        }
+        let taken = held.take(Lane::Backfill).expect("ready");
+        // Another consumer has taken it over, and its handler goes on.
+        held.forget("backfill", taken.id());
+        assert!(!held.has_slot(Lane::Backfill) && held.has_slot(Lane::Primary));
+        held.postpone(Lane::Backfill, "backfill", now, later("3-0"));
+        assert_eq!(held.next_due(), None, "nobody may be woken for what cannot be handed over");
+        assert!(held.end_work(&taken) && !held.end_work(&taken));
+        assert_eq!(held.next_due(), Some(now));
+        let second = held.take(Lane::Backfill).expect("ready");
+        assert!(!held.has_slot(Lane::Backfill));
+        held.put_back(second);
+        assert!(held.has_slot(Lane::Backfill));
     }
 
     #[test]

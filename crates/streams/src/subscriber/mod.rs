@@ -221,6 +221,24 @@ impl Subscriber {
         unread(&self.running.shared.settling, self.options()).await
     }
 
+    /// Says in how many slots the entries are handled, so that `primary_slots` of them are kept for the primary lane: [`Subscriber::next`] hands over no entry of the backfill lane while
+    /// that lane uses all others. An entry uses a slot until [`Subscriber::ack`], [`Subscriber::fail`] or [`Subscriber::reject`] returns. Without `primary_slots` nothing changes.
+    ///
+    /// # Errors
+    /// `primary_slots` is not less than `slots`: the backfill lane would never be read.
+    pub fn set_slots(&self, slots: u16) -> Result<(), String> {
+        let kept = self.options().primary_slots;
+        if kept >= slots.max(1) {
+            return Err(format!(
+                "`primary_slots` is {kept} of {slots} slots, so the backfill lane would never be read: keep fewer, or have more slots"
+            ));
+        }
+        if kept > 0 {
+            self.running.shared.held().limit_backfill((slots - kept).into());
+        }
+        Ok(())
+    }
+
     /// The next entry, waited for as long as it takes; a connection that is lost comes again meanwhile. It is held until it is settled, and nobody takes it
     /// over as long as this process lives. May be given up while it waits: nothing is lost.
     ///
@@ -238,6 +256,12 @@ impl Subscriber {
     /// # Errors
     /// The server does not hear it, or declines; the entry comes again.
     pub async fn ack(&self, entry: &Entry) -> Result<bool, String> {
+        let settled = self.acknowledge(entry).await;
+        self.end_work(entry);
+        settled
+    }
+
+    async fn acknowledge(&self, entry: &Entry) -> Result<bool, String> {
         let (shared, stream) = (&self.running.shared, entry.stream());
         let SubscribeOptions { group, consumer, partitions, .. } = &shared.options;
         let ack = if *partitions {
@@ -274,10 +298,13 @@ impl Subscriber {
             return self.reject(entry, why).await;
         }
         if !self.running.shared.held().is_out(entry) {
+            self.end_work(entry);
             return Ok(Fate::Gone);
         }
         let later = Later { id: entry.id().to_owned(), attempts: entry.attempt(), doom: None };
-        Ok(Fate::Again(self.running.shared.postpone(entry.lane(), entry.stream(), later)))
+        let wait = self.running.shared.postpone(entry.lane(), entry.stream(), later);
+        self.end_work(entry);
+        Ok(Fate::Again(wait))
     }
 
     /// It will never be done: it is a dead letter of its lane at once.
@@ -286,11 +313,21 @@ impl Subscriber {
     /// The server does not hear it; the entry stays pending.
     pub async fn reject(&self, entry: &Entry, why: &str) -> Result<Fate, String> {
         if !self.running.shared.held().is_out(entry) {
+            self.end_work(entry);
             return Ok(Fate::Gone);
         }
         let doom = Doom { why: why.to_owned(), fields: entry.fields().clone() };
         let (stream, id) = (entry.stream(), entry.id().to_owned());
-        self.running.shared.bury(entry.lane(), stream, id, entry.attempt(), doom).await
+        let buried = self.running.shared.bury(entry.lane(), stream, id, entry.attempt(), doom).await;
+        self.end_work(entry);
+        buried
+    }
+
+    fn end_work(&self, entry: &Entry) {
+        let shared = &self.running.shared;
+        if shared.held().end_work(entry) {
+            shared.changed.notify_one();
+        }
     }
 
     /// Ends: what is held and not handed over is given back, for others to take at once, or when it is due; and

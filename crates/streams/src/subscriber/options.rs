@@ -45,6 +45,9 @@ pub struct SubscribeOptions {
     pub batch: u16,
     /// At most so many of the backfill lane are; 1. What is fetched is held by this consumer, while others might do it.
     pub batch_backfill: u16,
+    /// So many of the slots in which entries are handled are never used by the backfill lane; 0. An urgent entry finds one free while bulk work is slow. Needs two lanes, and must be less
+    /// than the number of slots, which [`Subscriber::set_slots`](super::Subscriber::set_slots) says.
+    pub primary_slots: u16,
     /// The longest wait for new entries; 1 s. An arrival ends it.
     pub block: Duration,
     /// When what failed is tried again.
@@ -67,6 +70,7 @@ impl SubscribeOptions {
             partitions: false,
             batch: 10,
             batch_backfill: 1,
+            primary_slots: 0,
             block: Duration::from_secs(1),
             retry: Retry::default(),
             claim_idle: Duration::from_secs(60),
@@ -83,6 +87,12 @@ impl SubscribeOptions {
         }
         if self.batch == 0 || self.batch_backfill == 0 {
             return Err("`batch` and `batch_backfill` must be at least 1".to_owned());
+        }
+        if self.primary_slots > 0 && self.lanes.all().len() < 2 {
+            return Err(
+                "`primary_slots` needs two lanes: set `lanes` as the writer has them, or leave it at 0"
+                    .to_owned(),
+            );
         }
         if self.block < Duration::from_millis(1) || self.block > BLOCK_MAX {
             return Err("`block` must be between 1 ms and an hour".to_owned());
@@ -115,6 +125,7 @@ mod tests {
         for (options, said) in [
             (SubscribeOptions { group: " ".into(), ..fine.clone() }, "`group`"),
             (SubscribeOptions { batch_backfill: 0, ..fine.clone() }, "`batch_backfill`"),
+            (SubscribeOptions { primary_slots: 1, ..fine.clone() }, "`primary_slots` needs two lanes"),
             (SubscribeOptions { block: Duration::ZERO, ..fine.clone() }, "`block`"),
             (SubscribeOptions { claim_idle: Duration::ZERO, ..fine.clone() }, "`claim_idle`"),
             (SubscribeOptions { retry: Retry { attempts: 0, ..Retry::default() }, ..fine.clone() }, "once"),

@@ -21,12 +21,12 @@ use std::time::Duration;
 use overtake_peer::redis::{Fault, entries};
 use redis::{Cmd, Value, cmd};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
+use super::Shared;
 use super::held::{Held, Later};
 use super::options::Start;
 use super::reader::{BROKEN, Reader, Stop, Want, counted, stop, text};
-use super::{Shared, WAKE};
 use crate::category::{CHUNK, streams_with};
 use crate::entry::Entry;
 use crate::lanes::Lane;
@@ -272,7 +272,7 @@ impl Reader {
 
     /// What is here of a lane, or is due again, or can be taken.
     async fn of_partitions(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
-        loop {
+        while self.shared.held().has_slot(lane) {
             if let Some(entry) = self.shared.held().take(lane) {
                 return Ok(Some(entry));
             }
@@ -298,6 +298,7 @@ impl Reader {
             }
             self.take_of(lane, some).await?;
         }
+        Ok(None)
     }
 
     /// Takes an entry of the first of these streams that has one for us.
@@ -366,7 +367,8 @@ impl Reader {
         let now = Instant::now();
         let is_wanted = !self.parts.ready[Lane::Backfill as usize].is_empty()
             || self.shared.held().has_next(Lane::Backfill, now);
-        if !is_wanted || self.parts.look_at.is_some_and(|at| at > now) {
+        let has_slot = self.shared.held().has_slot(Lane::Backfill);
+        if !is_wanted || !has_slot || self.parts.look_at.is_some_and(|at| at > now) {
             return Ok(false);
         }
         let Some((read, count)) = self.parts.read(&[Lane::Primary], None) else { return Ok(false) };
@@ -404,22 +406,13 @@ impl Reader {
         Ok(true)
     }
 
-    /// The read under way may reach the server after the command that ends it.
-    async fn end_wait(&mut self) -> Result<(), Stop> {
-        while let Some(blocked) = &mut self.blocked {
-            self.shared.unblock().await?;
-            if let Ok(answer) = timeout(WAKE, blocked).await {
-                self.blocked = None;
-                self.keep_news(answer?)?;
-            }
-        }
-        Ok(())
-    }
-
     /// For news of any stream, or for something that changes by itself.
     async fn wait_for_partitions(&mut self) -> Result<(), Stop> {
         if self.parts.is_stale && self.blocked.is_some() {
-            return self.end_wait().await;
+            if let Some(answer) = self.end_wait().await? {
+                self.keep_news(answer)?;
+            }
+            return Ok(());
         }
         let block = self.shared.options.block;
         if self.blocked.is_none()

@@ -8,11 +8,11 @@ use overtake_peer::redis::entries::{self, Field};
 use overtake_peer::redis::{Asked, Fault, RedisServer, Wire};
 use redis::{Cmd, Value, cmd};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::held::{Doom, Later};
 use super::partitions::Partitions;
-use super::{Shared, SubscribeOptions};
+use super::{Shared, SubscribeOptions, WAKE};
 use crate::entry::Entry;
 use crate::lanes::Lane;
 use crate::link::{Backoff, PATIENCE};
@@ -67,6 +67,8 @@ pub(super) struct Reader {
     pub(super) parts: Partitions,
     /// A read that waits.
     pub(super) blocked: Option<Asked<Result<Result<Value, Fault>, String>>>,
+    /// The read that waits leaves out the backfill lane, which had no free slot.
+    is_narrow: bool,
     /// Of each lane: when to look again for what others left.
     claim_at: [Instant; 2],
     /// The lanes that the server does not let us read.
@@ -78,7 +80,17 @@ impl Reader {
     pub(super) fn new(server: RedisServer, shared: Arc<Shared>) -> Self {
         let (broken, claim_at) = ([None, None], [Instant::now(); 2]);
         let parts = Partitions::default();
-        Self { server, shared, wire: None, parts, blocked: None, claim_at, broken, was_begun: false }
+        Self {
+            server,
+            shared,
+            wire: None,
+            parts,
+            blocked: None,
+            is_narrow: false,
+            claim_at,
+            broken,
+            was_begun: false,
+        }
     }
 
     /// Until nobody can want anything any more, and no read is under way.
@@ -207,13 +219,19 @@ impl Reader {
         Ok(())
     }
 
+    /// Whether more may be fetched of a lane now.
+    fn may_read(&self, lane: Lane) -> bool {
+        let held = self.shared.held();
+        !self.is_broken(lane) && held.has_slot(lane) && held.has_room(&self.shared.stream(lane))
+    }
+
     fn is_broken(&self, lane: Lane) -> bool {
         self.broken[lane as usize].is_some()
     }
 
     /// What is here of a lane, or is due again.
     async fn of_lane(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
-        if self.is_broken(lane) {
+        if self.is_broken(lane) || !self.shared.held().has_slot(lane) {
             return Ok(None);
         }
         let found = self.of_sound_lane(lane).await;
@@ -236,7 +254,7 @@ impl Reader {
 
     /// Whether there was something.
     async fn read_primary(&mut self) -> Result<bool, Stop> {
-        if self.is_broken(Lane::Primary) || !self.shared.held().has_room(&self.shared.options.category) {
+        if !self.may_read(Lane::Primary) {
             return Ok(false);
         }
         self.read_at_once(Lane::Primary).await
@@ -274,8 +292,7 @@ impl Reader {
 
     /// Takes over a batch of what others left in a lane, when it is time to look. Whether there was something.
     async fn look_for_left(&mut self, lane: Lane) -> Result<bool, Stop> {
-        let is_read = self.shared.options.lanes.all().contains(&lane) && !self.is_broken(lane);
-        let is_wanted = is_read && self.shared.held().has_room(&self.shared.stream(lane));
+        let is_wanted = self.shared.options.lanes.all().contains(&lane) && self.may_read(lane);
         if !is_wanted || self.claim_at[lane as usize] > Instant::now() {
             return Ok(false);
         }
@@ -310,6 +327,13 @@ impl Reader {
                 None => std::future::pending().await,
             }
         };
+        if self.is_narrow && self.shared.held().has_slot(Lane::Backfill) {
+            self.is_narrow = false;
+            return match self.end_wait().await? {
+                Some(answer) => self.keep_waited(answer).await,
+                None => Ok(()),
+            };
+        }
         if self.blocked.is_none() {
             self.block();
         }
@@ -328,10 +352,26 @@ impl Reader {
             },
         };
         self.blocked = None;
-        match answer? {
+        self.keep_waited(answer?).await
+    }
+
+    async fn keep_waited(&mut self, answer: Result<Value, Fault>) -> Result<(), Stop> {
+        match answer {
             Ok(answer) => self.keep_new(answer).await.map(drop),
             Err(fault) => self.find_broken(&fault).await,
         }
+    }
+
+    /// Ends the read that waits, and returns what it brings. It may reach the server after the command that ends it.
+    pub(super) async fn end_wait(&mut self) -> Result<Option<Result<Value, Fault>>, Stop> {
+        while let Some(blocked) = &mut self.blocked {
+            self.shared.unblock().await?;
+            if let Ok(answer) = timeout(WAKE, blocked).await {
+                self.blocked = None;
+                return Ok(Some(answer?));
+            }
+        }
+        Ok(None)
     }
 
     /// How long until a lane is looked at again.
@@ -343,12 +383,8 @@ impl Reader {
     /// Begins to wait for both lanes.
     fn block(&mut self) {
         let options = &self.shared.options;
-        let lanes: Vec<Lane> = {
-            let held = self.shared.held();
-            let may_be_read =
-                |lane: &Lane| held.has_room(&self.shared.stream(*lane)) && !self.is_broken(*lane);
-            options.lanes.all().iter().copied().filter(may_be_read).collect()
-        };
+        let lanes: Vec<Lane> =
+            options.lanes.all().iter().copied().filter(|&lane| self.may_read(lane)).collect();
         let Some(wire) = self.wire.as_ref().filter(|_| !lanes.is_empty()) else { return };
         let claim_at = lanes.iter().map(|&lane| self.claim_at[lane as usize]).min();
         let until_claim = claim_at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
@@ -359,6 +395,7 @@ impl Reader {
         let batch = if lanes.contains(&Lane::Backfill) { options.batch_backfill } else { options.batch };
         let command = self.read_new(&lanes, batch, Some(block_ms));
         self.blocked = Some(wire.ask_apart(command, block + PATIENCE));
+        self.is_narrow = !lanes.contains(&Lane::Backfill) && !self.shared.held().has_slot(Lane::Backfill);
     }
 
     fn read_new(&self, lanes: &[Lane], batch: u16, block_ms: Option<u64>) -> Cmd {

@@ -210,11 +210,15 @@ class AsyncSubscriber:
         """It will never be done: it is a dead letter of its lane at once."""
         return await self._told(self._reading.reject(entry, why))
 
-    def handle(self, handler: Callable[[Entry], Awaitable[Any]], *, concurrency: int = 1) -> AsyncStreamHandling:
+    def handle(
+        self, handler: Callable[[Entry], Awaitable[Any]], *, concurrency: int = 1, primary_slots: int = 0
+    ) -> AsyncStreamHandling:
         """Runs a coroutine for each entry, in a scope of the entry's priority.
 
-        What it returns from is acked; `Reject` makes a dead letter; any other exception is a failure, and it is tried again.
+        What it returns from is acked; `Reject` makes a dead letter; any other exception is a failure, and it is tried again. The backfill
+        lane never uses `primary_slots` of the `concurrency`, as in `Subscriber.handle`.
         """
+        self._reading.keep_slots(max(concurrency, 1), primary_slots)
         return AsyncStreamHandling(self, handler, concurrency)
 
     async def stop(self) -> None:

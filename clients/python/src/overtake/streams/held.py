@@ -75,6 +75,10 @@ class Held:
     def __init__(self) -> None:
         self._lots: dict[str, _Lot] = {}
         self._count = itertools.count()
+        self._backfill_max: int | None = None
+        """The most entries of the backfill lane that are worked on at once; None: no limit."""
+        #: Entries of the backfill lane (stream, id) whose work has not ended, also those that another consumer has taken over.
+        self._backfill_at_work: list[tuple[str, str]] = []
         self._lock = threading.RLock()
 
     def _lot(self, lane: Lane, stream: str) -> _Lot:
@@ -104,19 +108,39 @@ class Held:
             if not self.has(entry.stream, entry.id):
                 self._lot(entry.lane, entry.stream).ready.append(entry)
 
+    def limit_backfill(self, most: int | None) -> None:
+        """Limits how many entries of the backfill lane are worked on at once."""
+        self._backfill_max = most
+
+    def has_slot(self, lane: Lane) -> bool:
+        """Whether an entry of a lane may be handed over now."""
+        most = self._backfill_max
+        return lane is Lane.PRIMARY or most is None or len(self._backfill_at_work) < most
+
+    def end_work(self, entry: Entry) -> bool:
+        """The work on an entry has ended. Whether a slot of the backfill lane is free by that."""
+        with self._lock:
+            if (entry.stream, entry.id) not in self._backfill_at_work:
+                return False
+            self._backfill_at_work.remove((entry.stream, entry.id))
+            return True
+
     def take(self, lane: Lane) -> Entry | None:
-        """The next of a lane, to be handed over."""
+        """The next of a lane, to be handed over. Only where the lane has a slot."""
         with self._lock:
             lot = next((lot for _, lot in self._of_lane(lane) if lot.ready), None)
             if lot is None:
                 return None
             entry = lot.ready.popleft()
             lot.out.add(entry.id)
+            if lane is Lane.BACKFILL and self._backfill_max is not None:
+                self._backfill_at_work.append((entry.stream, entry.id))
             return entry
 
     def put_back(self, entry: Entry) -> None:
         """Nobody took it after all."""
         with self._lock:
+            self.end_work(entry)
             lot = self._lots.get(entry.stream)
             if lot is not None and entry.id in lot.out:
                 lot.out.discard(entry.id)
@@ -166,9 +190,10 @@ class Held:
             return stream, later
 
     def next_due(self) -> float | None:
-        """When the next one is due."""
+        """When the next one is due, of the lanes that have a slot."""
         with self._lock:
-            times = [due[0] for lot in self._lots.values() if (due := lot.next_due()) is not None]
+            lots = [lot for lot in self._lots.values() if self.has_slot(lot.lane)]
+            times = [due[0] for lot in lots if (due := lot.next_due()) is not None]
             return min(times, default=None)
 
     def has_room(self, stream: str) -> bool:

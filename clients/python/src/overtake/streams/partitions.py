@@ -29,8 +29,6 @@ BUSY_S, BUSY_MAX_S = 0.01, 1.0
 #: Of so many streams it is always asked whether they have urgent news before something is taken of a backfill lane; of
 #: more, in a tenth of the time at most.
 LOOK = 256
-#: Between attempts to wake a read that waits, seconds.
-WAKE_S = 0.01
 
 
 @dataclass
@@ -67,8 +65,6 @@ class PartitionReading(Reading):
         """So many streams are tried one by one: the server declined to try them together."""
         self._suspects: int | None = None
         """So many streams were broken when a read of several was declined."""
-        self._waiting: object | None = None
-        """The read that waits."""
 
     @property
     def broken(self) -> Refused | None:
@@ -152,7 +148,7 @@ class PartitionReading(Reading):
 
     def _of_lane(self, lane: Lane) -> Steps[Entry | None]:
         """What is here of a lane, or is due again, or can be taken."""
-        while True:
+        while self.held.has_slot(lane):
             if (entry := self.held.take(lane)) is not None:
                 return entry
             if (due := self.held.due(lane, time.monotonic())) is not None:
@@ -163,6 +159,7 @@ class PartitionReading(Reading):
             if not some:
                 return None
             yield from self._take_of(lane, some)
+        return None
 
     def _try_again(self, lane: Lane, stream: str, later: Later) -> Steps[None]:
         if later.doom is not None:
@@ -246,7 +243,7 @@ class PartitionReading(Reading):
         """Whether a primary lane has news, where a backfill lane would be next."""
         now = time.monotonic()
         is_wanted = self._ready[Lane.BACKFILL] or self.held.has_next(Lane.BACKFILL, now)
-        if not is_wanted or self._look_at > now:
+        if not is_wanted or not self.held.has_slot(Lane.BACKFILL) or self._look_at > now:
             return False
         streams, after = self._read_of((Lane.PRIMARY,))
         if not streams:
@@ -289,7 +286,7 @@ class PartitionReading(Reading):
         self._waiting = token = object()
         try:
             self._rouse()
-            if any(self._ready.values()):
+            if any(self._ready[lane] and self.held.has_slot(lane) for lane in Lane):
                 # Something was settled before others knew that we wait.
                 return
             streams, after = self._read_of(options.lanes.all())
@@ -302,20 +299,6 @@ class PartitionReading(Reading):
             if self._waiting is token:
                 self._waiting = None
 
-    def _wake(self) -> Steps[None]:
-        """What was settled makes its stream ready, which the read that waits does not know."""
-        waiting = self._waiting
-        while waiting is not None and self._waiting is waiting:
-            if int((yield Ask(("CLIENT", "UNBLOCK", self.reads_as)))) == 1:
-                return
-            yield Pause(WAKE_S)
-
-    def ack(self, entry: Entry) -> Steps[bool]:
-        """Acknowledges an entry; its stream has room for the next one."""
-        is_ours = yield from super().ack(entry)
-        yield from self._wake()
-        return is_ours
-
     def _ack_of(self, entry: Entry) -> Ask:
         return evaluate(scripts.ACK, [entry.stream], self.options.group, self.options.consumer, entry.id)
 
@@ -324,7 +307,6 @@ class PartitionReading(Reading):
         fate = yield from super().bury(lane, stream, entry_id, attempts, doom)
         if fate in ("dead", "gone"):
             yield from self._quit_group(stream)
-            yield from self._wake()
         return fate
 
     def leave(self) -> Steps[None]:

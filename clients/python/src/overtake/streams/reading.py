@@ -39,6 +39,8 @@ UNSETTLED_MAX = 10
 CLAIM_S = 30.0
 #: The shortest wait for what may fail meanwhile, seconds.
 DUE_MIN_S = 0.01
+#: Between attempts to wake a read that waits, seconds.
+WAKE_S = 0.01
 #: What is settled is told the server for so long at least, until it hears, seconds.
 SETTLE_MIN_S = 5.0
 
@@ -115,6 +117,8 @@ class Reading:
         self._refusals = Refusals("the server of the streams", options.login_retry_s)
         #: The lanes that the server does not let us read.
         self._broken: dict[Lane, _Broken] = {}
+        self._waiting: object | None = None
+        """The read that waits, where what is settled must end it."""
         #: When to look again for what others left.
         self._claim_at = dict.fromkeys(options.lanes.all(), 0.0)
 
@@ -248,7 +252,7 @@ class Reading:
 
     def _of_lane(self, lane: Lane) -> Steps[Entry | None]:
         """What is here of a lane, or is due again."""
-        if lane in self._broken:
+        if lane in self._broken or not self.held.has_slot(lane):
             return None
         return (yield from self._unless_broken(lane, self._of_sound_lane(lane), None))
 
@@ -283,7 +287,7 @@ class Reading:
         return (yield from self._keep_new(answer))
 
     def _has_room(self, lane: Lane) -> bool:
-        return self.held.has_room(self.stream(lane))
+        return self.held.has_room(self.stream(lane)) and self.held.has_slot(lane)
 
     def _look_for_left(self, lane: Lane) -> Steps[bool]:
         """Takes over a batch of what others left in a lane, when it is time to look. Whether there was something."""
@@ -305,7 +309,11 @@ class Reading:
     def _wait(self, until: float | None) -> Steps[None]:
         """For something new, or something that is due."""
         options, now = self.options, time.monotonic()
+        # Before it is known whether the backfill lane has a slot: who frees one later ends the read.
+        self._waiting = token = object()
         lanes = [lane for lane in options.lanes.all() if self._has_room(lane) and lane not in self._broken]
+        if not lanes or Lane.BACKFILL in lanes:
+            self._waiting = None
         block_s = min([options.block_s, *(self._claim_at[lane] - now for lane in lanes)])
         if self.held.has_out():
             # What is out may fail meanwhile, and is then due again so soon.
@@ -328,6 +336,17 @@ class Reading:
             yield from self._find_broken(lanes, fault)
         else:
             yield from self._keep_new(answer)
+        finally:
+            if self._waiting is token:
+                self._waiting = None
+
+    def _wake(self) -> Steps[None]:
+        """What was settled lets more be read, which the read that waits does not know."""
+        waiting = self._waiting
+        while waiting is not None and self._waiting is waiting:
+            if int((yield Ask(("CLIENT", "UNBLOCK", self.reads_as)))) == 1:
+                return
+            yield Pause(WAKE_S)
 
     def _find_broken(self, lanes: list[Lane], fault: Fault) -> Steps[None]:
         """Finds the lane for which one read of several lanes was declined."""
@@ -397,8 +416,33 @@ class Reading:
 
     # What is settled.
 
+    def keep_slots(self, slots: int, primary: int) -> None:
+        """Of so many slots in which entries are handled the backfill lane never uses `primary`."""
+        if primary < 0:
+            raise ValueError("`primary_slots` must be at least 0")
+        if primary and len(self.options.lanes.all()) < 2:
+            raise ValueError("`primary_slots` needs two lanes: set `lanes` as the writer has them, or leave it at 0")
+        if primary >= slots:
+            raise ValueError(
+                f"`primary_slots` is {primary} of {slots} slots, so the backfill lane would never be read: "
+                "keep fewer, or have more slots"
+            )
+        self.held.limit_backfill(slots - primary if primary else None)
+
+    def _end_work(self, entry: Entry, settling: Steps[T]) -> Steps[T]:
+        try:
+            settled = yield from settling
+        finally:
+            is_free = self.held.end_work(entry)
+        if is_free or self.options.partitions:
+            yield from self._wake()
+        return settled
+
     def ack(self, entry: Entry) -> Steps[bool]:
         """Acknowledges an entry, and returns whether it was ours to settle. When the server does not hear it, the entry comes again."""
+        return self._end_work(entry, self._ack(entry))
+
+    def _ack(self, entry: Entry) -> Steps[bool]:
         try:
             answer = yield from self._insist(self._ack_of(entry))
         except (Fault, Lost, LoginRefused):
@@ -413,8 +457,11 @@ class Reading:
 
     def fail(self, entry: Entry, why: str) -> Steps[Fate]:
         """It failed: it is tried again in its own lane, and after the last attempt it is a dead letter there."""
+        return self._end_work(entry, self._fail(entry, why))
+
+    def _fail(self, entry: Entry, why: str) -> Steps[Fate]:
         if self.options.retry.is_over(entry.attempt):
-            return (yield from self.reject(entry, why))
+            return (yield from self._reject(entry, why))
         if not self.held.is_out(entry):
             return "gone"
         self.postpone(entry.lane, entry.stream, Later(entry.id, entry.attempt))
@@ -422,6 +469,9 @@ class Reading:
 
     def reject(self, entry: Entry, why: str) -> Steps[Fate]:
         """It will never be done: it is a dead letter of its lane at once."""
+        return self._end_work(entry, self._reject(entry, why))
+
+    def _reject(self, entry: Entry, why: str) -> Steps[Fate]:
         if not self.held.is_out(entry):
             return "gone"
         return (yield from self.bury(entry.lane, entry.stream, entry.id, entry.attempt, Doom(why, entry.fields)))

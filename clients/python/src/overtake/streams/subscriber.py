@@ -206,11 +206,16 @@ class Subscriber:
         """It will never be done: it is a dead letter of its lane at once. What it answers is as in `fail`."""
         return self._told(self._reading.reject(entry, why))
 
-    def handle(self, handler: Callable[[Entry], Any], *, concurrency: int = 1) -> StreamHandling:
+    def handle(
+        self, handler: Callable[[Entry], Any], *, concurrency: int = 1, primary_slots: int = 0
+    ) -> StreamHandling:
         """Runs a function for each entry, in a scope of the entry's priority.
 
-        What it returns from is acked; `Reject` makes a dead letter; any other exception is a failure, and it is tried again.
+        What it returns from is acked; `Reject` makes a dead letter; any other exception is a failure, and it is tried again. Of the
+        `concurrency` threads the backfill lane never uses `primary_slots`, so an urgent entry finds one free while bulk work is slow. That
+        needs two lanes and more threads than are kept; else `ValueError`.
         """
+        self._reading.keep_slots(max(concurrency, 1), primary_slots)
         return StreamHandling(self, handler, concurrency)
 
     def stop(self) -> None:

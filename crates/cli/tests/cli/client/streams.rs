@@ -1,5 +1,6 @@
 //! Streams of Redis, handled in the scope of what they hold; with a Redis of the test's own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_client::streams::{
@@ -8,7 +9,7 @@ use overtake_client::streams::{
 };
 use overtake_client::{Priority, with_priority};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::go;
 use crate::servers::Server;
@@ -101,6 +102,77 @@ fn what_a_stream_holds_is_handled_in_its_scope_and_a_failure_is_tried_again() {
         let reasons: Vec<_> =
             dead.list(9).await.unwrap().into_iter().map(|letter| letter.reason.unwrap()).collect();
         assert_eq!(reasons, ["it never can", "it cannot be done now"]);
+    });
+}
+
+#[test]
+fn an_urgent_entry_finds_a_kept_slot_while_bulk_handlers_fill_all_others() {
+    for partitions in [false, true] {
+        let Some(redis) = Redis::start() else { return };
+        go(async {
+            let layout = Layout { lanes: Lanes::enabled(), is_partitioned: partitions };
+            let mut publisher = Publisher::connect(&redis.server(), layout).await.unwrap();
+            let event = |key: &str, what: &str, priority| {
+                Event::new("customer", "Moved", json!(what).to_string()).key(key).priority(priority)
+            };
+            for key in ["1", "2", "3", "4"] {
+                publisher.publish(&event(key, "bulk", Priority::BULK)).await.unwrap();
+            }
+            let options = SubscribeOptions {
+                lanes: Lanes::enabled(),
+                partitions,
+                primary_slots: 1,
+                // Longer than any test: what waits for so long must be woken.
+                block: Duration::from_secs(3_600),
+                retry: Retry { initial: Duration::from_millis(1), ..Retry::default() },
+                ..SubscribeOptions::new("customer", "mails")
+            };
+            let subscriber = Subscriber::connect(&redis.server(), options).await.unwrap();
+            let (tell, mut told) = mpsc::channel(100);
+            let gate = Arc::new(Semaphore::new(0));
+            let opened = Arc::clone(&gate);
+            let handling = handle(subscriber, 3, move |entry| {
+                let (tell, gate) = (tell.clone(), Arc::clone(&opened));
+                async move {
+                    let what: String = entry.data().unwrap();
+                    tell.send(what.clone()).await.unwrap();
+                    if what == "bulk" {
+                        gate.acquire().await.unwrap().forget();
+                    }
+                    if entry.attempt() == 1 { Done::Fail("another time".to_owned()) } else { Done::Ack }
+                }
+            });
+            for _ in 0..2 {
+                assert_eq!(told.recv().await.unwrap(), "bulk");
+            }
+            // Two bulk handlers are blocked, and two bulk entries wait.
+            for urgent in ["first", "second"] {
+                publisher.publish(&event("1", urgent, Priority::HIGH)).await.unwrap();
+                for _attempt in 0..2 {
+                    assert_eq!(told.recv().await.unwrap(), urgent);
+                }
+            }
+            // Each of the four is handled twice; when one ends the next one begins, although the read that waits left out its lane.
+            gate.add_permits(8);
+            for _ in 0..6 {
+                assert_eq!(told.recv().await.unwrap(), "bulk");
+            }
+            handling.stop().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn slots_that_cannot_be_kept_are_refused() {
+    let Some(redis) = Redis::start() else { return };
+    go(async {
+        let one_lane = SubscribeOptions { primary_slots: 1, ..SubscribeOptions::new("customer", "mails") };
+        let why = Subscriber::connect(&redis.server(), one_lane.clone()).await.err().unwrap();
+        assert!(why.contains("`primary_slots` needs two lanes"), "{why}");
+        let all = SubscribeOptions { lanes: Lanes::enabled(), primary_slots: 2, ..one_lane };
+        let subscriber = Subscriber::connect(&redis.server(), all).await.unwrap();
+        let why = handle(subscriber, 2, |_| async {}).wait().await.unwrap_err();
+        assert!(why.contains("`primary_slots` is 2 of 2 slots"), "{why}");
     });
 }
 

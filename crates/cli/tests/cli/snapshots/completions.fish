@@ -462,6 +462,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l redis-pa
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l attempts -d 'So often an entry is tried before it is a dead letter' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l claim-idle -d 'What another consumer has not settled for so long is taken over' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l primary-slots -d 'So many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
