@@ -72,7 +72,7 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[endpoints.cloud]\nto.mqtt = { url = \"mqtt://h\", topic = \"a/{prio}\" }\n",
         expect![[r#"
-            overtake.toml:2:31: `endpoints.cloud.to.mqtt`: `topic`: {prio} is none of {priority}, {lane}, {key}, {queue} and {routing_key}
+            overtake.toml:2:31: `endpoints.cloud.to.mqtt`: `topic`: there is no {prio}, only {priority}, {lane}, {key}, {queue}, {routing_key}
               2 | to.mqtt = …
                 |           ^
             hint: see docs/endpoints.md for what each key means
