@@ -11,7 +11,7 @@ use overtake_engine::rights::{Named, Need, Right, Takes};
 use overtake_engine::{
     Browse, BrowsedMessage, Connection, DeclareQueue, Declared, DeleteOnly, Failure, Health, Holder,
     LeaseRequest, LeasedMessage, NamedPolicies, NewMessage, NoSnapshot, Page, PublishedCopy, QUEUES_AT_ONCE,
-    QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Snapshot, Target, leads_nowhere,
+    QueuePage, ROUTES_EXCHANGE, Refused, RouteSet, RoutesView, Sender, Snapshot, Target, leads_nowhere,
 };
 use overtake_lane::{
     Binding, Destination, ExchangeSettings, ExchangeView, Existing, Given, Outcome, Part, Policy, PolicyKind,
@@ -420,12 +420,20 @@ impl Desk {
     ) -> Done<Vec<PublishedCopy>> {
         for message in &mut messages {
             self.must(&message.to)?;
-            let said = message.content.user_id();
-            said.map_or(Ok(()), |said| self.who.must_be(said))?;
-            message.sender = self.who.sender(said);
+            message.sender = self.sender(message)?;
         }
         self.must_settle(&settlements).await?;
         Ok(self.engine.transact(messages, settlements).await?)
+    }
+
+    /// Who publishes a message, as the conditions of routes see it.
+    ///
+    /// # Errors
+    /// The message says that it is of somebody else.
+    pub fn sender(&self, message: &NewMessage) -> Result<Sender, Denied> {
+        let said = message.content.user_id();
+        said.map_or(Ok(()), |said| self.who.must_be(said))?;
+        Ok(self.who.sender(said))
     }
 
     /// Whether one may settle these: a receipt names its queue by a number, which anybody could make up.

@@ -150,6 +150,7 @@ impl Endpoint {
                 "a queue of this broker has a scheme itself, and takes what is as urgent in it",
             ));
         }
+        self.priority.as_ref().map_or(Ok(()), PriorityTo::check)?;
         let starts = self.starts.iter().try_for_each(|starts| starts.check(self));
         starts.map_err(|why| Flaw::of("starts", why))?;
         let within = |why: String| Flaw::of(format!("to.{}", self.to.kind()), why);
@@ -178,7 +179,7 @@ impl Endpoint {
         let reserve_from = self.reserve(&engine, &queue).await?;
         // A queue that is made later may have any scheme; until then nothing is sent.
         if let (Some(priority), Ok(view)) = (&self.priority, engine.queue(&queue).await) {
-            priority.check(view.settings.scheme)?;
+            priority.check_with(view.settings.scheme)?;
         }
         let priority = self.priority.clone().map(Arc::new);
         let terms = Terms { reserve_from, ..self.send.clone() };

@@ -1,7 +1,7 @@
 //! A batch on its way: what is sent next, and how each message fared.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use overtake_engine::Clock;
 use overtake_forward::Answer;
@@ -14,6 +14,8 @@ use crate::sink::LinkError;
 pub(crate) struct Outbox<'a> {
     batch: Vec<Outgoing>,
     next: usize,
+    /// Of those that were handed out or passed over, so many are known not to be on their way: answered, or never sent.
+    done: AtomicUsize,
     halt: &'a AtomicBool,
     clock: &'a Arc<dyn Clock>,
     tell: &'a (dyn Fn(&Outgoing, Answer) + Send + Sync),
@@ -26,7 +28,7 @@ impl<'a> Outbox<'a> {
         clock: &'a Arc<dyn Clock>,
         tell: &'a (dyn Fn(&Outgoing, Answer) + Send + Sync),
     ) -> Self {
-        Self { batch, next: 0, halt, clock, tell }
+        Self { batch, next: 0, done: AtomicUsize::new(0), halt, clock, tell }
     }
 
     /// The number of the next message to send now, in the order of the batch; `None`: no more.
@@ -37,6 +39,7 @@ impl<'a> Outbox<'a> {
             // Here, and not before: what stands behind a slow message may be over by now.
             if self.batch[at].held_until() <= now {
                 // Without an answer it was not sent.
+                self.done.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             if self.batch[at].expires() > now {
@@ -48,9 +51,9 @@ impl<'a> Outbox<'a> {
         None
     }
 
-    /// How many were handed out or passed over.
-    pub(crate) fn taken(&self) -> usize {
-        self.next
+    /// How many are on their way: handed out, without an answer, and not known to be still here.
+    pub(crate) fn on_their_way(&self) -> usize {
+        self.next.saturating_sub(self.done.load(Ordering::Relaxed))
     }
 
     /// A message that was handed out.
@@ -61,18 +64,21 @@ impl<'a> Outbox<'a> {
     /// How it fared.
     pub(crate) fn answer(&self, at: usize, answer: Answer) {
         self.batch[at].set_out(matches!(answer, Answer::Accepted { .. }));
+        self.done.fetch_add(1, Ordering::Relaxed);
         (self.tell)(&self.batch[at], answer);
     }
 
     /// The receiver does not have the message that was handed out, and the connection ends with `why`: it is put back.
     pub(crate) fn not_sent(&self, at: usize, why: LinkError) -> LinkError {
         self.batch[at].set_out(false);
+        self.done.fetch_add(1, Ordering::Relaxed);
         why
     }
 
     /// The message failed, and the receiver may have it all the same.
     #[cfg(feature = "kafka")]
     pub(crate) fn answer_in_doubt(&self, at: usize, answer: Answer) {
+        self.done.fetch_add(1, Ordering::Relaxed);
         (self.tell)(&self.batch[at], answer);
     }
 

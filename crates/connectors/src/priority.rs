@@ -71,14 +71,27 @@ impl Said {
     }
 }
 
+/// # Errors
+/// There is nothing in it.
+fn check_table(table: &BTreeMap<String, Given>) -> Result<(), Flaw> {
+    let empty = || Flaw::of("priority.table", "it is empty: name one priority or more");
+    (!table.is_empty()).then_some(()).ok_or_else(empty)
+}
+
 impl PriorityTo {
     /// # Errors
-    /// The first flaw: what the scheme of the queue does not know.
-    pub(crate) fn check(&self, queue: Scheme) -> Result<(), Flaw> {
-        let Self::Table(table) = self else { return Ok(()) };
-        if table.is_empty() {
-            return Err(Flaw::of("priority.table", "it is empty: name one priority or more"));
+    /// The first flaw that shows without the queue.
+    pub(crate) fn check(&self) -> Result<(), Flaw> {
+        match self {
+            Self::Scheme(_) => Ok(()),
+            Self::Table(table) => check_table(table),
         }
+    }
+
+    /// # Errors
+    /// The first priority that the scheme of the queue does not know.
+    pub(crate) fn check_with(&self, queue: Scheme) -> Result<(), Flaw> {
+        let Self::Table(table) = self else { return Ok(()) };
         table.keys().try_for_each(|name| {
             let known = queue.map(&named(name));
             let why = |why: Refusal| format!("`{name}`: {why}, which is {queue}");
@@ -156,6 +169,7 @@ impl PriorityFrom {
                 "say one of `scheme` and `table`: what the table says is of the queue's scheme",
             ));
         }
+        table.as_ref().map_or(Ok(()), check_table)?;
         if let (Some(scheme), Some(value)) = (scheme, value) {
             scheme
                 .map(value)

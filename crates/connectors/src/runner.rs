@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
@@ -445,15 +445,13 @@ impl LineWork {
     /// # Errors
     /// Why the connection is lost, and how many messages were on their way.
     async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), (LinkError, usize)> {
-        let answered = AtomicUsize::new(0);
         let tell = |message: &Outgoing, answer| {
-            answered.fetch_add(1, Ordering::Relaxed);
             // There is room for each message of each batch that is under way.
             let _ = self.tell.try_send(self.told(What::Answered(message.receipt(), answer)));
         };
         let mut outbox = Outbox::new(batch, &self.halt, &self.clock, &tell);
         let sent = link.send(&mut outbox).await;
-        sent.map_err(|error| (error, outbox.taken().saturating_sub(answered.load(Ordering::Relaxed))))
+        sent.map_err(|error| (error, outbox.on_their_way()))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Whoever drives it asks [`Forwarder::poll`] for what to do until there is nothing, carries it out in whatever time that takes, and says
 //! what came of it; at [`Forwarder::wakes_at`] it asks again. What comes of a line that was disconnected must not be told any more.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use overtake_lane::{LaneChoice, Outcome, Priority, Receipt, Time};
@@ -93,10 +93,10 @@ pub struct Forwarder {
     breakers: Breakers,
     allowance: Allowance,
     suspects: Suspects,
+    /// Lanes that wait because the receiver, and none of their messages, lost the line.
+    left_alone: BTreeSet<Arc<str>>,
     counts: Counts,
     last_error: Option<(Time, Arc<str>)>,
-    /// Why a line was lost last.
-    lost_why: Option<Arc<str>>,
     jitter: Jitter,
     /// To be done before anything else.
     out: VecDeque<Action>,
@@ -112,9 +112,9 @@ impl Forwarder {
             breakers: Breakers::new(terms.breaker_failures, terms.breaker),
             allowance: Allowance::new(Limits::of(&terms)),
             suspects: Suspects::default(),
+            left_alone: BTreeSet::new(),
             counts: Counts::default(),
             last_error: None,
-            lost_why: None,
             jitter: Jitter::new(seed),
             out: VecDeque::new(),
             terms,
@@ -343,7 +343,13 @@ impl Forwarder {
         if !matches!(answer, Answer::Failed { .. }) {
             line.failures = 0;
         }
-        self.suspects.answered(&item);
+        if *answer == Answer::Expired {
+            self.suspects.forget(&item);
+        } else {
+            self.suspects.answered(&item);
+            // The receiver is back, for the more urgent ones first.
+            std::mem::take(&mut self.left_alone).iter().for_each(|lane| self.breakers.accepted(lane));
+        }
         let counts = self.counts.of(now, &item.lane);
         counts.in_flight -= 1;
         match answer {
@@ -381,9 +387,8 @@ impl Forwarder {
         };
         self.settle_because(item.receipt, outcome(answer, &item, &self.terms.retry), why);
         if let Some(aside) = aside {
-            let delay_ms = Some(self.suspects.convict(&aside, &self.terms.retry));
-            let why = self.lost_why.clone();
-            self.put_back(now, &aside, why, Outcome::Nack { delay_ms });
+            let (ms, why) = self.suspects.convict(&aside, &self.terms.retry);
+            self.put_back(now, &aside, why, Outcome::Nack { delay_ms: Some(ms) });
         }
     }
 
@@ -413,7 +418,6 @@ impl Forwarder {
     /// A line is down. What was under way is put back; the first attempt to connect again is at once.
     fn lose(&mut self, now: Time, at: usize, why: Arc<str>, on_their_way: usize) {
         self.last_error = Some((now, Arc::clone(&why)));
-        self.lost_why = Some(Arc::clone(&why));
         let line = &mut self.lines[at];
         let wait_ms = if line.failures == 0 { 0 } else { self.terms.reconnect.wait_ms(line.failures) };
         line.failures = line.failures.saturating_add(1);
@@ -438,15 +442,22 @@ impl Forwarder {
         for (nth, item) in items.iter().enumerate() {
             self.counts.of(now, &item.lane).in_flight -= 1;
             let verdict = match nth {
-                0 if alone => self.suspects.lost_at(item, is_last, &self.terms.retry),
+                0 if alone => {
+                    let waits = [&self.terms.retry, &self.terms.reconnect];
+                    self.suspects.lost_at(item, is_last, why, waits)
+                }
                 _ if nth < on_their_way && aside.is_none() => {
-                    self.suspects.lost_among(item);
+                    self.suspects.lost_among(item, why);
                     Verdict::PutBack
                 }
                 _ => Verdict::PutBack,
             };
             match verdict {
                 Verdict::PutBack => self.put_back(now, item, None, Outcome::Release),
+                Verdict::LeaveAlone(ms) => {
+                    self.put_back(now, item, None, Outcome::Release);
+                    self.leave_alone(now, at, &lane, ms);
+                }
                 Verdict::Aside(ms) => {
                     self.put_back(now, item, Some(Arc::clone(why)), Outcome::Nack { delay_ms: Some(ms) });
                     // Its neighbours go at once.
@@ -457,10 +468,15 @@ impl Forwarder {
         if let Some(aside) = aside {
             self.put_back(now, &aside, None, Outcome::Release);
             let ms = self.suspects.lost_at_probe(&aside, &self.terms.reconnect);
-            self.breakers.busy(now, &lane, ms);
-            // For the other lanes.
-            self.begin_anew(now, at);
+            self.leave_alone(now, at, &lane, ms);
         }
+    }
+
+    /// A lane waits for the receiver; others are tried at once.
+    fn leave_alone(&mut self, now: Time, at: usize, lane: &Arc<str>, ms: u64) {
+        self.breakers.busy(now, lane, ms);
+        self.left_alone.insert(Arc::clone(lane));
+        self.begin_anew(now, at);
     }
 
     /// A line that is down is tried at once.

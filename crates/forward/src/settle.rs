@@ -1,6 +1,7 @@
 //! What an answer makes of a message, and of its lane.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use overtake_lane::{Backoff, Outcome, Seq, Time};
 
@@ -8,8 +9,6 @@ use crate::item::{Answer, Item};
 
 /// So often the connection may be lost at the same message before it may be the message.
 const LOSSES_MAX: u32 = 3;
-/// So often before it waits aside though nothing else got through either.
-const LOSSES_ALONE_MAX: u32 = 10;
 /// Of so many messages it is known that a connection was lost at them; of more the oldest are forgotten.
 const SUSPECTS_MAX: usize = 1_024;
 
@@ -27,21 +26,27 @@ pub(crate) fn outcome(answer: &Answer, item: &Item, retry: &Backoff) -> Outcome 
 /// Messages at which connections were lost. A line that breaks is no fault of what is on it: that is put back at its place. But a receiver may hang up on
 /// one message again and again; then its lane must not wait for it.
 ///
-/// So a message at which a line was lost is sent alone. After the third loss it may be the message or the receiver: one that came after it in its lane is sent in its
-/// place, once, while it is held. If that is answered, it is the message, which waits aside, and each further loss counts as a failed attempt. If the line is lost
-/// again, it is the receiver, and nothing changes its place.
+/// So a message at which a line was lost is sent alone. After the third loss it is the message if the receiver has answered any other since the first, or if there is no
+/// other at all. Else one that came after it in its lane is sent in its place, once, while it is held. If that is answered, it is the message. If the line is lost again, it is
+/// the receiver, and nothing changes its place. A message that is found out waits aside, and each further loss counts as a failed attempt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
     all: BTreeMap<Seq, Suspect>,
-    /// Probes that failed since something was answered.
-    failed_probes: u32,
+    /// Messages that the receiver has answered.
+    answered: u64,
+    /// How often it was the receiver since something was answered.
+    failures: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Suspect {
     losses: u32,
     /// Those since it was last found that it may be the receiver.
     since_probe: u32,
+    /// What had been answered before the first.
+    answered: u64,
+    /// How the line was lost last.
+    why: Arc<str>,
     is_convicted: bool,
 }
 
@@ -59,6 +64,8 @@ pub(crate) enum Choice {
 pub(crate) enum Verdict {
     /// The line may have been at fault.
     PutBack,
+    /// It may be the receiver: the lane is left alone for so long, ms.
+    LeaveAlone(u64),
     /// It waits aside for so long, ms.
     Aside(u64),
 }
@@ -70,7 +77,7 @@ impl Suspects {
         match items.front().and_then(suspect) {
             None => Choice::First(items.iter().take_while(|item| suspect(item).is_none()).count()),
             Some(first) if !first.is_convicted && first.since_probe >= LOSSES_MAX && items.len() > 1 => {
-                Choice::Probe(1 + self.failed_probes as usize % (items.len() - 1))
+                Choice::Probe(1 + self.failures as usize % (items.len() - 1))
             }
             Some(_) => Choice::First(1),
         }
@@ -82,28 +89,52 @@ impl Suspects {
     }
 
     /// The connection was lost while this message and others were on their way.
-    pub(crate) fn lost_among(&mut self, item: &Item) {
-        let suspect = self.all.entry(item.receipt.seq).or_default();
+    pub(crate) fn lost_among(&mut self, item: &Item, why: &Arc<str>) {
+        let new = || Suspect {
+            losses: 0,
+            since_probe: 0,
+            answered: self.answered,
+            why: Arc::clone(why),
+            is_convicted: false,
+        };
+        let suspect = self.all.entry(item.receipt.seq).or_insert_with(new);
         suspect.losses += 1;
         suspect.since_probe += 1;
+        suspect.why = Arc::clone(why);
         if self.all.len() > SUSPECTS_MAX {
             self.all.pop_first();
         }
     }
 
     /// The connection was lost at this message. `is_last`: no other of its lane waits.
-    pub(crate) fn lost_at(&mut self, item: &Item, is_last: bool, retry: &Backoff) -> Verdict {
-        self.lost_among(item);
+    pub(crate) fn lost_at(
+        &mut self,
+        item: &Item,
+        is_last: bool,
+        why: &Arc<str>,
+        waits: [&Backoff; 2],
+    ) -> Verdict {
+        self.lost_among(item, why);
+        let [retry, reconnect] = waits;
+        let is_only = is_last && self.all.len() == 1;
         let Some(suspect) = self.all.get_mut(&item.receipt.seq) else { return Verdict::PutBack };
-        let is_enough = suspect.losses >= if is_last { LOSSES_MAX } else { LOSSES_ALONE_MAX };
-        suspect.is_convicted |= is_enough;
-        if suspect.is_convicted { Verdict::Aside(retry.wait_ms(item.count)) } else { Verdict::PutBack }
+        let is_enough = suspect.losses >= LOSSES_MAX;
+        suspect.is_convicted |= is_enough && (is_only || suspect.answered < self.answered);
+        match suspect.is_convicted {
+            true => Verdict::Aside(retry.wait_ms(item.count)),
+            false if is_enough && is_last => Verdict::LeaveAlone(self.fail(reconnect)),
+            false => Verdict::PutBack,
+        }
     }
 
-    /// The one that was sent in place of this one was answered: it waits aside for so long, ms.
-    pub(crate) fn convict(&mut self, item: &Item, retry: &Backoff) -> u64 {
-        self.all.entry(item.receipt.seq).or_default().is_convicted = true;
-        retry.wait_ms(item.count)
+    /// The one that was sent in place of this one was answered: it waits aside for so long, ms, and why.
+    pub(crate) fn convict(&mut self, item: &Item, retry: &Backoff) -> (u64, Option<Arc<str>>) {
+        let suspect = self.all.get_mut(&item.receipt.seq);
+        let why = suspect.map(|suspect| {
+            suspect.is_convicted = true;
+            Arc::clone(&suspect.why)
+        });
+        (retry.wait_ms(item.count), why)
     }
 
     /// The line was lost at the one that was sent in place of this one, too: it is this one's turn again. Answers for how long their lane is left alone, ms.
@@ -111,13 +142,22 @@ impl Suspects {
         if let Some(suspect) = self.all.get_mut(&item.receipt.seq) {
             suspect.since_probe = LOSSES_MAX - 1;
         }
-        self.failed_probes = self.failed_probes.saturating_add(1);
-        reconnect.wait_ms(self.failed_probes)
+        self.fail(reconnect)
     }
 
-    /// Something was answered.
+    fn fail(&mut self, reconnect: &Backoff) -> u64 {
+        self.failures = self.failures.saturating_add(1);
+        reconnect.wait_ms(self.failures)
+    }
+
+    /// A message is gone without an answer.
+    pub(crate) fn forget(&mut self, item: &Item) {
+        self.all.remove(&item.receipt.seq);
+    }
+
+    /// The receiver has answered.
     pub(crate) fn answered(&mut self, item: &Item) {
-        self.failed_probes = 0;
+        (self.answered, self.failures) = (self.answered + 1, 0);
         self.all.remove(&item.receipt.seq);
     }
 }

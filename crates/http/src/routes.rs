@@ -263,7 +263,8 @@ async fn test_routes(At(desk): At, State(app): State<Arc<App>>, Json(mut ask): J
     }
     let message =
         ask.message.into_message(Target::default(), limits(&app)).map_err(|no| no.inside("message"))?;
-    json(StatusCode::OK, &tested(&set, &path_of(&ask.path), &message))
+    let sender = desk.sender(&message).map_err(overtake_access::NotDone::from)?;
+    json(StatusCode::OK, &tested(&set, &path_of(&ask.path), &message, &sender))
 }
 
 /// Publishes a message that comes from a path: routes decide who gets a copy, at which priority, for how long.
@@ -370,9 +371,8 @@ fn shown(view: &RoutesView, endpoints: Vec<RouteEndpointOut>) -> RoutesOut<'_> {
     }
 }
 
-fn tested(set: &RouteSet, path: &str, message: &NewMessage) -> RouteTestOut {
-    let sender = Sender::believed(message.content.user_id().map(Into::into));
-    let letter = Letter::new(path, &message.content, &sender, SystemClock.now());
+fn tested(set: &RouteSet, path: &str, message: &NewMessage, sender: &Sender) -> RouteTestOut {
+    let letter = Letter::new(path, &message.content, sender, SystemClock.now());
     let (manifest, table) = (set.manifest(), set.table());
     let say = |id: RouteId| {
         let route = route_of(manifest, table, id);

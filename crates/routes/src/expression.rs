@@ -321,9 +321,11 @@ impl<'t> Parser<'t> {
                 .get(..3)
                 .is_some_and(|word| word.eq_ignore_ascii_case("not")) =>
             {
-                Some("write `NOT is_null(a)` or `is_defined(a)`".to_owned())
+                Some("write `is_string(a)`".to_owned())
             }
-            "IS" => Some("write `is_null(a)` or `is_defined(a)`".to_owned()),
+            "IS" => Some(
+                "write `NOT is_string(a)`; `is_null(a)` is true only of a header without a value".to_owned(),
+            ),
             "IN" | "BETWEEN" => Some("write the comparisons, with `AND` or `OR` between them".to_owned()),
             "MOD" => Some("write `%`".to_owned()),
             _ => did_you_mean(self.word(), ["AND", "OR", "INTO", "WHERE"]),

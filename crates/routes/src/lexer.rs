@@ -335,7 +335,8 @@ impl<'t> Lexer<'t> {
         let error = RouteError::new(self.at..self.at + c.len_utf8(), what);
         let name = one_name(self.text, self.at).map(|name| format!("write `{name}` if that is one name"));
         let hint = match c {
-            '‘' | '’' | '‚' | '“' | '”' | '„' | '«' | '»' | '`' => {
+            '`' => return Err(error.hint("a property is written as it is, a string in `'` or `\"`")),
+            '‘' | '’' | '‚' | '“' | '”' | '„' | '«' | '»' => {
                 return Err(error.hint("strings stand in `'` or `\"`"));
             }
             ';' => return Err(error.hint("leave it out: a route ends with its sink")),

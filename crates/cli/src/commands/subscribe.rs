@@ -65,8 +65,12 @@ struct Reading {
     #[arg(long)]
     partitions: bool,
     /// So many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "source")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "source", value_parser = primary_slots)]
     primary_slots: u16,
+}
+
+fn primary_slots(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "a number of slots from 0 to 65535, fewer than --slots".to_owned())
 }
 
 /// Joins the group and works until it is told to stop.

@@ -116,9 +116,9 @@ impl Wire {
         }
     }
 
-    /// Something that was heard already.
+    /// Something that was heard already, up to the end of the channel or the connection, which [`Wire::next`] and [`Wire::lost`] tell.
     pub(crate) fn heard(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front_if(|event| ended_by(event).is_none())
     }
 
     /// Has everything that was said in the socket.

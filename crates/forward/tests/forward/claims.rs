@@ -171,6 +171,27 @@ fn a_message_that_the_receiver_never_answers_does_not_hold_up_its_lane() {
     assert_eq!(world.accepted.join(" "), "b c");
 }
 
+/// Of several lanes, one with a single message, none of which gets through for a while.
+#[test]
+fn a_receiver_that_is_down_for_a_while_costs_no_attempt() {
+    let mut world = world();
+    world.publish("z:9");
+    world.pass(100);
+    world.makes = Box::new(|_| Makes::HangsUp);
+    world.publish("a:5 b:5 c:5 d:5 e:5 f:5 x:3 y:3 w:1");
+    world.pass(600_000);
+    let failed = |world: &World| world.messages.values().filter(|one| one.count > 0).count();
+    assert_eq!(failed(&world), 1, "only the one that was answered before has an attempt");
+    world.told();
+    world.makes = Box::new(|_| Makes::Accepts);
+    world.pass(30_000);
+    assert_eq!(
+        world.accepted.join(" "),
+        "z x a b c d e f y w",
+        "the first that is tried tells, and the most urgent go next"
+    );
+}
+
 #[test]
 fn a_message_that_is_alone_waits_aside_after_three_times() {
     let mut world = world();

@@ -450,6 +450,9 @@ async fn routes_know_who_published_and_when_whatever_a_message_says() {
     let said = r#"{"body":"a","headers":{"$connectionModuleId":"door","$enqueuedTime":"1999"}}"#;
     world.ask_as(Some(&cam), "POST", "/v1/topics/messages/modules/door", said).await.expect(201);
     assert_eq!(world.get("/v1/queues/cam/messages").await.bodies(), "a");
+    let tried = world.post("/v1/routes/test", r#"{"path":"/x"}"#).await.expect(200).json;
+    let why = tried["routes"][0]["why"].to_string();
+    assert!(why.contains("guest"), "it is tried as whoever asks would publish it: {why}");
     // An administrator's word about another is taken, and so is its path.
     let said = r#"{"body":"b","user_id":"edge"}"#;
     world.post("/v1/topics/messages/modules/cam", said).await.expect(201);

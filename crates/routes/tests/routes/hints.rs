@@ -119,7 +119,7 @@ fn what_a_hint_says_to_write_is_a_condition_that_was_meant() {
 fn a_hint_names_what_was_probably_meant() {
     for (condition, hint) in [
         ("k = 'x' || k = 'y'", "`||` joins strings: write `OR` between conditions"),
-        ("k IS NOT NULL", "write `NOT is_null(a)` or `is_defined(a)`"),
+        ("k IS NOT NULL", "write `is_string(a)`"),
         ("NOT $body.k = 'low'", "write `NOT ($body.k = 'low')`"),
         ("(k ?? 5) = 5", "properties are strings: write `as_number(k) ?? 5`"),
         ("k < true", "a bool is compared with `=`"),

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use overtake_amqp::connection::{Ask, Connection, Options};
+use overtake_amqp::method::basic;
 use overtake_lane::Time;
 use tokio::io::{DuplexStream, duplex};
 use tokio::time::Instant;
 
 use super::*;
+use crate::amqp::CHANNEL;
 
 const HEARTBEAT_S: u16 = 10;
 
@@ -95,4 +97,22 @@ async fn closed_means_that_the_server_has_heard_it() {
     let mut wire = Wire::open(here, ClientOptions::default(), clock).await.expect("open");
     wire.close("enough").await;
     assert!(server.await.expect("it ended"), "it was asked");
+}
+
+/// Whoever takes what was heard and goes on waiting would wait for an answer that never comes.
+#[tokio::test(start_paused = true)]
+async fn a_channel_that_the_server_closes_is_told_to_whoever_waits_though_something_was_heard_before() {
+    let (here, there) = duplex(1 << 16);
+    let clock = Arc::new(RuntimeClock(Instant::now()));
+    tokio::spawn(serve(there, Arc::clone(&clock), Time::NEVER));
+    let mut wire = Wire::open(here, ClientOptions::default(), clock).await.expect("open");
+    // Nothing has this tag.
+    wire.client.ask(CHANNEL, basic::Ack { delivery_tag: 7, multiple: false }).expect("said");
+    wire.flush().await.expect("in the socket");
+    let why = wire.lost().await.to_string();
+    assert!(why.contains("the server closed the channel: 406"), "{why}");
+    while let Some(event) = wire.heard() {
+        assert!(ended_by(&event).is_none(), "{event:?}");
+    }
+    assert_eq!(wire.next().await.map_err(|error| error.to_string()).expect_err("it is over"), why);
 }
