@@ -241,7 +241,8 @@ async fn work_that_a_receiver_which_is_gone_cannot_have_started_is_started_when_
     assert_eq!(server.bodies(1).await, "a");
     let address = server.address;
     drop(server);
-    world.publish("b:1").await;
+    // The first may go on the connection that is about to close, and then it may have started work there.
+    world.publish("b:1 c:1").await;
     world
         .until("hook", |view| {
             let why = view.work.last_error.as_ref().map(|(_, why)| why);
@@ -250,8 +251,10 @@ async fn work_that_a_receiver_which_is_gone_cannot_have_started_is_started_when_
         .await;
     let socket = tokio::net::TcpListener::bind(address).await.expect("the port is free");
     let mut server = Receiver::on(socket, accepts);
-    assert_eq!(server.bodies(1).await, "b");
-    assert_eq!(world.sees("out").await, "a leased · b leased");
+    if server.bodies(1).await == "b" {
+        assert_eq!(server.bodies(1).await, "c");
+    }
+    assert_eq!(world.sees("out").await, "a leased · b leased · c leased");
 }
 
 #[tokio::test(flavor = "multi_thread")]
