@@ -13,6 +13,7 @@ use overtake_lane::{BrowseOrder, Given, LaneSettings, Outcome, RateLimit, Scheme
 use tokio::task::JoinSet;
 
 use crate::Plan;
+use crate::proc::Memory;
 use crate::reference::Dice;
 use crate::report::Row;
 use crate::spread::Spread;
@@ -20,6 +21,8 @@ use crate::spread::Spread;
 const QUEUE: &str = "jobs";
 const LEVELS: [&str; 5] = ["critical", "high", "normal", "low", "background"];
 const ROUNDS: usize = 5;
+/// Callers that lease messages of keys.
+const KEYS_AT_ONCE: usize = 20;
 /// Messages that wait while a queue is steered.
 const PENDING: usize = 100_000;
 
@@ -41,7 +44,7 @@ fn shapes() -> Vec<(&'static str, Settings)> {
     ]
 }
 
-/// `--only=rate` or `--only=steer` measures one of both.
+/// `--only=rate`, `--only=steer` or `--only=keys` measures one of them.
 pub(crate) fn run(plan: Plan) -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let dir = tempfile::tempdir().expect("a directory for the store");
@@ -51,6 +54,9 @@ pub(crate) fn run(plan: Plan) -> Vec<Row> {
     }
     if plan.wants("steer") {
         rows.extend(runtime.block_on(steer(dir.path())));
+    }
+    if plan.wants("keys") {
+        rows.extend(runtime.block_on(keys(dir.path(), plan)));
     }
     rows
 }
@@ -175,6 +181,50 @@ async fn steer(dir: &Path) -> Vec<Row> {
         })
     })
     .collect()
+}
+
+/// Keys that take turns in a backlog, a hundred messages of each in any order: what it takes to publish, to start again and to lease, and how much memory.
+async fn keys(dir: &Path, plan: Plan) -> Vec<Row> {
+    let messages = if plan.quick { 100_000 } else { plan.times(1_000_000) };
+    let (dir, keys) = (dir.join("keys"), messages / 100);
+    let before = Memory::now().own;
+    let memory = || format!("{} MiB of memory", Memory::now().own.saturating_sub(before) >> 20);
+    let engine = LocalEngine::open(&dir).expect("a new store");
+    engine.declare_queue(QUEUE, Settings { fair_keys: true, ..named() }).await.expect("a new queue");
+    let (mut dice, start) = (Dice::new(), Instant::now());
+    for from in (0..messages).step_by(1_000) {
+        let batch = (from..from + 1_000).map(|at| NewMessage {
+            key: Some(format!("k{}", dice.roll(keys as u64))),
+            id: None,
+            ..message(at, "normal")
+        });
+        engine.publish(batch.collect()).await.map(drop).expect("there is room");
+    }
+    let what = format!("publish, {messages} messages of {keys} keys: {}", memory());
+    let published = Row::new(what, "messages", messages, start.elapsed());
+    engine.close();
+    drop(engine);
+    let start = Instant::now();
+    let engine = Arc::new(LocalEngine::open(&dir).expect("the store opens"));
+    let what = format!("start again: {}", memory());
+    let opened = Row::new(what, "messages", messages, start.elapsed());
+    let (leases, start) = (messages / 5, Instant::now());
+    let mut open = JoinSet::new();
+    for _ in 0..KEYS_AT_ONCE {
+        let engine = Arc::clone(&engine);
+        open.spawn(async move {
+            for _ in 0..leases / KEYS_AT_ONCE / 100 {
+                let leased = engine.lease(LeaseRequest { max: 100, ..one(0) }).await.expect("a lease");
+                let receipts = leased.iter().map(|message| message.receipt).collect();
+                engine.settle(receipts, Outcome::Ack).await.map(drop).expect("an acknowledgement");
+            }
+        });
+    }
+    open.join_all().await;
+    let what = format!("lease 100 + ack 100, {KEYS_AT_ONCE} at once, {leases} messages: {}", memory());
+    let leased = Row::new(what, "messages", leases, start.elapsed());
+    engine.close();
+    vec![published, opened, leased]
 }
 
 async fn timed<T, E: std::fmt::Debug>(work: impl Future<Output = Result<T, E>>) -> u64 {

@@ -136,6 +136,7 @@ impl Bench {
             id: None,
             origin: origin.map(Box::new),
             key: None,
+            key_weight: None,
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -81,6 +81,7 @@ fn admit() -> Admit {
         original: Original::Number(4),
         id: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -102,3 +102,20 @@ def test_what_the_server_declines_is_told(redis_server: RedisServer) -> None:
     redis_server.ask("SET", "customer", "text")
     with category(redis_server) as customer, pytest.raises(Refused, match="WRONGTYPE"):
         customer.publish("1")
+
+
+def test_a_stream_that_cannot_be_read_is_named_and_the_others_are_trimmed(redis_server: RedisServer) -> None:
+    redis_server.ask("SADD", "customer:__partitions__", "7", "8")
+    redis_server.ask("SET", "customer:7", "text")
+    redis_server.ask("XADD", "customer:8", "*", "data", "{}")
+    redis_server.ask("XGROUP", "CREATE", "customer:8", "mails", "$")
+    with category(redis_server) as customer:
+        for ask in (customer.groups, lambda: customer.lag("mails"), customer.trim):
+            with pytest.raises(Refused, match=r"^customer:7: WRONGTYPE") as refused:
+                ask()
+            assert refused.value.code == "WRONGTYPE"
+        assert redis_server.ask("XLEN", "customer:8") == 0
+        redis_server.ask("DEL", "customer:7")
+        redis_server.ask("SET", "customer:8:dlq", "text")
+        with pytest.raises(Refused, match=r"^customer:8:dlq: WRONGTYPE"):
+            customer.lag("mails")

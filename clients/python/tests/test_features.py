@@ -215,6 +215,7 @@ EVERYTHING: dict[str, Any] = {
     "headers": {"customer": "7", "tries": 3, "eager": True},
     "id": "a1",
     "key": "customer-7",
+    "key_weight": 3,
     "correlation_id": "c",
     "reply_to": "r",
     "content_type": "application/json",

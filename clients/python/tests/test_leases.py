@@ -30,9 +30,11 @@ def status(guest: Guest, queue: str) -> dict[str, int]:
 
 @row("lease, extend, settle over HTTP; leases are extended by themselves")
 def test_a_lease_has_what_the_message_says_plain(client: Client, guest: Guest, queue: str) -> None:
-    client.publish(queue, b"\xff", priority=Priority.LOW, id="a", key="k", headers={"n": 1}, correlation_id="c")
+    client.publish(
+        queue, b"\xff", priority=Priority.LOW, id="a", key="k", key_weight=2, headers={"n": 1}, correlation_id="c"
+    )
     [lease] = client.lease(queue, lease_ms=0)
-    assert (lease.body, lease.priority, lease.id, lease.key) == (b"\xff", -50, "a", "k")
+    assert (lease.body, lease.priority, lease.id, lease.key, lease.key_weight) == (b"\xff", -50, "a", "k", 2)
     assert (lease.headers, lease.correlation_id, lease.count, lease.redelivered) == ({"n": 1}, "c", 1, False)
     lease.ack()
     assert client.lease(queue, 10) == []
@@ -41,9 +43,11 @@ def test_a_lease_has_what_the_message_says_plain(client: Client, guest: Guest, q
 
 @row("lease, extend, settle over HTTP; leases are extended by themselves")
 async def test_a_lease_has_what_the_message_says_asyncio(aclient: AsyncClient, guest: Guest, queue: str) -> None:
-    await aclient.publish(queue, b"\xff", priority=300, id="a", key="k", headers={"n": 1}, correlation_id="c")
+    await aclient.publish(
+        queue, b"\xff", priority=300, id="a", key="k", key_weight=2, headers={"n": 1}, correlation_id="c"
+    )
     [lease] = await aclient.lease(queue, lease_ms=0)
-    assert (lease.body, lease.priority, lease.id, lease.key) == (b"\xff", 300, "a", "k")
+    assert (lease.body, lease.priority, lease.id, lease.key, lease.key_weight) == (b"\xff", 300, "a", "k", 2)
     assert (lease.headers, lease.correlation_id, lease.count, lease.redelivered) == ({"n": 1}, "c", 1, False)
     await lease.ack()
     assert await aclient.lease(queue, 10) == []

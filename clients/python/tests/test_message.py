@@ -84,9 +84,16 @@ def test_what_a_message_says_is_read_back(said: int | None, headers: dict[str, A
 
 
 def test_what_are_fields_are_no_headers() -> None:
-    headers = {"x-processing-priority": 300, "x-overtake-id": "i", "x-overtake-key": "k", "mine": 1}
+    headers = {
+        "x-processing-priority": 300,
+        "x-overtake-id": "i",
+        "x-overtake-key": "k",
+        "x-overtake-key-weight": 3,
+        "mine": 1,
+    }
     received = Received("q", b"{}", pika.BasicProperties(headers=headers), False, "", "q")
-    assert (received.priority, received.id, received.key, received.headers) == (300, "i", "k", {"mine": 1})
+    assert (received.priority, received.id, received.key, received.key_weight) == (300, "i", "k", 3)
+    assert received.headers == {"mine": 1}
     assert (received.json(), received.count, received.reply_to) == ({}, 1, None)
 
 

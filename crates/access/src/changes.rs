@@ -1,11 +1,48 @@
 //! Changes of messages that wait, and the jobs that do those of many.
 
 use overtake_engine::rights::{Named, Right};
-use overtake_engine::{Change, JobState, JobView, Select, Started};
+use overtake_engine::{Change, Filter, JobState, JobView, Select, Started};
 use overtake_lane::Given;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::desk::{Desk, Done};
+
+/// The messages that are selected, as a request over HTTP says it: `{"id": …}`, `{"filter": {…}}` or `{"all": true}`, with `expect` where that is given.
+fn which(select: &Select) -> Value {
+    let matching = |filter: &Filter| match said(filter) {
+        parts if parts.is_empty() => json!({"all": true}),
+        parts => json!({"filter": parts}),
+    };
+    match select {
+        Select::Id(id) => json!({"id": id}),
+        Select::Matching(filter) => matching(filter),
+        Select::Counted { filter, expect } => {
+            let mut which = matching(filter);
+            which["expect"] = (*expect).into();
+            which
+        }
+    }
+}
+
+/// The parts of a filter that select something.
+fn said(filter: &Filter) -> Map<String, Value> {
+    let Filter { status, priority, key, headers, user_id, ending, without_priority } = filter;
+    let headers: Map<_, _> = headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let parts = [
+        ("status", json!(status)),
+        ("priority", json!(priority)),
+        ("without_priority", json!(without_priority.then_some(true))),
+        ("key", json!(key)),
+        ("headers", if headers.is_empty() { Value::Null } else { headers.into() }),
+        ("user_id", json!(user_id)),
+        ("ending", json!(ending)),
+    ];
+    parts
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(part, value)| (part.to_owned(), value))
+        .collect()
+}
 
 impl Desk {
     /// Gives messages another priority. Read and write.
@@ -31,26 +68,26 @@ impl Desk {
     /// Changes messages, and waits until that is done. Rights as the change takes.
     pub async fn change(&self, queue: &str, select: Select, change: Change) -> Done<u64> {
         self.must(&(queue, &change))?;
-        let which = format!("{select:?}");
+        let which = which(&select);
         let count = self.engine.change(queue, select, change.clone()).await?;
-        self.record_change(queue, &which, &change, ("count", count));
+        self.record_change(queue, which, &change, ("count", count));
         Ok(count)
     }
 
     /// The same, but does not wait for what takes more than one step.
     pub async fn start_change(&self, queue: &str, select: Select, change: Change) -> Done<Started> {
         self.must(&(queue, &change))?;
-        let which = format!("{select:?}");
+        let which = which(&select);
         let started = self.engine.start_change(queue, select, change.clone()).await?;
         let came = match &started {
             Started::Done(count) => ("count", *count),
             Started::Job(job) => ("job", job.id),
         };
-        self.record_change(queue, &which, &change, came);
+        self.record_change(queue, which, &change, came);
         Ok(started)
     }
 
-    fn record_change(&self, queue: &str, which: &str, change: &Change, (came, number): (&str, u64)) {
+    fn record_change(&self, queue: &str, which: Value, change: &Change, (came, number): (&str, u64)) {
         let mut after = json!({ came: number });
         if let Change::Reprioritise(priority) = change {
             after["priority"] = json!(priority);
@@ -99,5 +136,29 @@ impl Desk {
             self.record("job.cancel", &job.queue, json!({"job": id}), json!(null));
         }
         Ok(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use overtake_lane::Status;
+
+    use super::*;
+
+    #[test]
+    fn which_messages_is_said_as_a_request_says_it() {
+        let filter = Filter {
+            status: Some(Status::Dead),
+            priority: Some(Given::from("high")),
+            headers: vec![("tenant".to_owned(), "acme".to_owned())],
+            ..Filter::default()
+        };
+        let parts = json!({"status": "dead", "priority": "high", "headers": {"tenant": "acme"}});
+        assert_eq!(which(&Select::Matching(filter.clone())), json!({"filter": parts}));
+        assert_eq!(which(&Select::Counted { filter, expect: 3 }), json!({"filter": parts, "expect": 3}));
+        assert_eq!(which(&Select::Matching(Filter::default())), json!({"all": true}));
+        assert_eq!(which(&Select::Id("a1".to_owned())), json!({"id": "a1"}));
+        let few = Filter { without_priority: true, key: Some("k".to_owned()), ..Filter::default() };
+        assert_eq!(which(&Select::Matching(few)), json!({"filter": {"without_priority": true, "key": "k"}}));
     }
 }

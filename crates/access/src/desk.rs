@@ -426,7 +426,7 @@ impl Desk {
         Ok(self.engine.transact(messages, settlements).await?)
     }
 
-    /// Who publishes a message, as the conditions of routes see it.
+    /// The sender of a message, as the conditions of routes see it.
     ///
     /// # Errors
     /// The message says that it is of somebody else.

@@ -255,7 +255,7 @@ impl Identity {
         may.then_some(()).ok_or_else(|| Denied::UserId { user: Arc::clone(&self.user), said: said.into() })
     }
 
-    /// Who publishes, where a message says that it is of this user, who must be the one who asks but for administrators.
+    /// The sender of a message that names this user. A user may name only itself; an administrator may name anybody.
     pub(crate) fn sender(&self, said: Option<&str>) -> Sender {
         let user = said.map_or_else(|| Arc::clone(&self.user), Into::into);
         if self.must_have(Tag::Administrator).is_ok() {

@@ -50,7 +50,7 @@ pub(crate) fn checked_import(priority: Option<&Given>, after: &Settings) -> Resu
         }
         Some(priority) => priority.clone(),
     };
-    after.scheme.map(&priority)?;
+    after.map_priority(&priority)?;
     Ok(Some(priority))
 }
 

@@ -19,7 +19,7 @@ use overtake_engine::core::Request;
 use overtake_engine::{Change, Content, Filter, NewMessage, Select, Target};
 use overtake_lane::{Given, Status};
 use overtake_properties::{Fields, Short};
-use overtake_redact::{Strict, reason};
+use overtake_redact::{Strict, json_reason};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -78,9 +78,10 @@ pub(crate) struct Reply {
 pub(crate) fn order(publish: &Publish) -> Result<Request, Refused> {
     let wrong = |why: String| Refused::because(ReplyCode::PreconditionFailed, format!("{EXCHANGE}: {why}"));
     let mut json = serde_json::Deserializer::from_slice(&publish.body);
-    let Order { queue, id, filter, all, priority } = Order::deserialize(Strict(&mut json))
-        .and_then(|order| json.end().map(|()| order))
-        .map_err(|error| wrong(format!("the order is not understood: {}", reason(&error.to_string()))))?;
+    let Order { queue, id, filter, all, priority } =
+        Order::deserialize(Strict(&mut json)).and_then(|order| json.end().map(|()| order)).map_err(
+            |error| wrong(format!("the order is not understood: {}", json_reason(&error.to_string()))),
+        )?;
     let select = match (id, filter, all) {
         (Some(id), None, false) => Select::Id(id),
         (None, Some(wanted), false) => {

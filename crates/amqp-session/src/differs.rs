@@ -8,6 +8,21 @@ use overtake_properties::{Limits, TableRef, Value};
 
 use crate::arguments::{QUEUE_ARGUMENTS, kind_name};
 
+/// The arguments that are keys of policies, too, without their `x-`.
+const OF_POLICIES: [&str; 11] = [
+    "x-max-priority",
+    "x-max-length",
+    "x-max-length-bytes",
+    "x-overflow",
+    "x-message-ttl",
+    "x-expires",
+    "x-delivery-limit",
+    "x-overtake-backoff",
+    "x-consumer-timeout",
+    "x-dead-letter-exchange",
+    "x-dead-letter-routing-key",
+];
+
 /// A queue of that name is there: what is told whoever declares another one.
 #[must_use]
 pub fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
@@ -29,14 +44,19 @@ pub fn queue(wanted: &DeclareQueue, is: &QueueView, vhost: &str) -> Refused {
     match other {
         Some(name) => {
             let todo = if there.get(name).is_some() { "send that" } else { "leave it out" };
-            let current = format!("{}; {todo}, or set it by a policy", told(there.get(name)));
+            let elsewhere = if OF_POLICIES.contains(&name) {
+                "set it by a policy"
+            } else {
+                "change the setting with `overtake queue set`"
+            };
+            let current = format!("{}; {todo}, or {elsewhere}", told(there.get(name)));
             inequivalent(name, &of, &told(wanted.get(name)), &current)
         }
         None => Refused::because(
             ReplyCode::PreconditionFailed,
             format!(
-                "inequivalent settings for {of}: it was declared with others; declare it as it is, or passively, and set what \
-                 is to be another by a policy"
+                "inequivalent settings for {of}: it was declared with others; declare it as it is, or passively, and change its \
+                 settings with `overtake queue set`"
             ),
         ),
     }

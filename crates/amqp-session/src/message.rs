@@ -15,8 +15,10 @@ use crate::rights::Here;
 pub(crate) const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 /// A header that makes the publish idempotent while a message of that id is pending. A message id does not: clients send it again.
 const ID: &str = "x-overtake-id";
-/// A header by which a last-value queue knows what a message replaces.
+/// A header that names the key: of last-value queues, filters and turns.
 const KEY: &str = "x-overtake-key";
+/// A header that gives the key of the message a weight, where keys take turns.
+const KEY_WEIGHT: &str = "x-overtake-key-weight";
 
 /// How urgent a message is, where the property `priority` has no room for it: a name, or a number below 0 or above 255. It goes before the property. The
 /// broker keeps it as the priority, and says it as a number to whoever gets the message.
@@ -78,7 +80,7 @@ pub(crate) fn message(
     let ttl_ms = said.expiration().map(expiration).transpose()?;
     let mut priority = said.priority().map_or(Given::Missing, |priority| Given::Number(priority.into()));
     let mut content = Content { body, ..Content::default() };
-    let (mut more_keys, mut id, mut key, mut origin) = (Vec::new(), None, None, None);
+    let (mut more_keys, mut id, mut key, mut key_weight, mut origin) = (Vec::new(), None, None, None, None);
     let mut hidden: Vec<&str> = Vec::new();
     if let Some(headers) = said.headers() {
         more_keys = keys(headers, "CC")?;
@@ -91,6 +93,7 @@ pub(crate) fn message(
         }
         id = text_header(headers, ID)?;
         key = text_header(headers, KEY)?;
+        key_weight = whole(headers, KEY_WEIGHT)?.map(|weight| u32::try_from(weight).unwrap_or(u32::MAX));
         if let Some(value) = headers.get(PRIORITY) {
             priority = given(value)?;
             hidden.push(PRIORITY);
@@ -124,7 +127,7 @@ pub(crate) fn message(
     };
     // Not mandatory for the engine: what no queue gets is given back by the connection.
     let to = Target::Exchange { name, routing_key, more_keys, mandatory: false };
-    Ok(NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms: 0, content })
+    Ok(NewMessage { to, sender, priority, id, origin, key, key_weight, ttl_ms, delay_ms: 0, content })
 }
 
 fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), Refused> {
@@ -139,7 +142,7 @@ fn check_user(said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Result<(), 
     }
 }
 
-/// Who published it, where conditions may ask: whoever the message is said to be of, else the user of the connection.
+/// The sender, where conditions of routes may ask for it: the property `user_id`, else the user of the connection.
 fn sender(exchange: &str, said: PropertiesRef<'_>, publisher: &Publisher<'_>) -> Sender {
     if exchange != ROUTES_EXCHANGE {
         return Sender::default();
@@ -176,6 +179,12 @@ fn text_header(headers: TableRef<'_>, name: &str) -> Result<Option<String>, Refu
         .ok_or_else(|| wrong(format!("the header '{name}' is no text")))
 }
 
+fn whole(headers: TableRef<'_>, name: &str) -> Result<Option<u64>, Refused> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let number = value.int().and_then(|number| u64::try_from(number).ok());
+    number.map(Some).ok_or_else(|| wrong(format!("the header '{name}' is no whole number from 0")))
+}
+
 /// A priority: a number or a name. An empty one is refused: if it counted as no priority, an urgent message whose priority was lost would be served last.
 fn given(value: Value<'_>) -> Result<Given, Refused> {
     let named = || value.text().map(|text| text.parse().unwrap_or_else(|never: Infallible| match never {}));
@@ -187,14 +196,9 @@ fn given(value: Value<'_>) -> Result<Given, Refused> {
 fn origin(headers: TableRef<'_>) -> Result<Option<Origin>, Refused> {
     let [producer, sequence, floor] = ORIGIN;
     let Some(name) = text_header(headers, producer)? else { return Ok(None) };
-    let number = |name| {
-        let number = headers.get(name).map(|value| value.int().and_then(|number| u64::try_from(number).ok()));
-        number.map(|number| {
-            number.ok_or_else(|| wrong(format!("the header '{name}' is no whole number from 0")))
-        })
-    };
     let missing = || wrong(format!("the header '{producer}' goes with '{sequence}'"));
-    let (sequence, floor) = (number(sequence).ok_or_else(missing)??, number(floor).transpose()?.unwrap_or(0));
+    let (sequence, floor) =
+        (whole(headers, sequence)?.ok_or_else(missing)?, whole(headers, floor)?.unwrap_or(0));
     let origin = Origin::new(&name, sequence, floor);
     origin.map(Some).ok_or_else(|| {
         wrong(format!(

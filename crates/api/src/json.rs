@@ -3,7 +3,7 @@
 //! [`decode`] reads a body that fails once more, with the path kept, so good requests do not pay for the messages of bad ones.
 
 use http::StatusCode;
-use overtake_redact::{Strict, reason};
+use overtake_redact::{Strict, json_reason};
 use overtake_routes::nearest::did_you_mean;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn why_not<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> Probl
     };
     // The text is JSON, as was seen above. For an enum, serde reports a value of another kind as a mistake in the text.
     match why.body().code() {
-        "json-malformed" => why.into_bad_value("expected a text or a table"),
+        "json-malformed" => why.into_bad_value("expected a string or an object"),
         _ => why,
     }
 }
@@ -89,7 +89,7 @@ fn why_not<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> Probl
 fn problem(error: &serde_json::Error, path: &str) -> Problem {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    let text = &*reason(text);
+    let text = &*json_reason(text);
     let at = At { line: error.line(), column: error.column() };
     match error.classify() {
         Category::Syntax if is_absurd(error) => Problem::bad_value(path, text.to_owned()).at(at),
@@ -142,7 +142,7 @@ fn wrong_field(text: &str, path: &str) -> Problem {
 fn wrong_value(text: &str, path: &str) -> Problem {
     let problem = Problem::bad_value(path, text.to_owned());
     // In JSON a duration is a number of the unit that its name ends with.
-    match path.ends_with("_ms") && text.ends_with("a text") {
+    match path.ends_with("_ms") && text.ends_with("a string") {
         true => problem.hint("send a number of milliseconds, such as 60000 for 60s; nothing was done"),
         false => problem,
     }

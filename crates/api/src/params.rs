@@ -96,6 +96,14 @@ impl Params {
         }
     }
 
+    /// Takes `priority`.
+    ///
+    /// # Errors
+    /// 422 for a parameter that is given twice, or without a value.
+    pub fn take_priority(&mut self) -> Result<Option<Given>, Problem> {
+        self.take_word("priority")?.map(|word| priority("priority", &word)).transpose()
+    }
+
     /// Takes a parameter that is `true` or `false`; a missing one is false.
     ///
     /// # Errors
@@ -150,7 +158,7 @@ impl Params {
     pub fn into_browse(mut self) -> Result<(Browse, Shown), Problem> {
         let filter = Filter {
             status: self.take("status")?.map(|word| status(&word)).transpose()?,
-            priority: self.take("priority")?.map(|word| priority("priority", &word)).transpose()?,
+            priority: self.take_priority()?,
             key: self.take("key")?,
             headers: self.take_headers()?,
             user_id: self.take("user_id")?,
@@ -423,7 +431,8 @@ mod tests {
     #[test]
     fn a_query_is_read_strictly() {
         check("", "None None None [] Dispatch 50 None true");
-        check("status=&priority=&key=&order=&limit=&cursor=", "None None None [] Dispatch 50 None true");
+        check("status=&key=&order=&limit=&cursor=", "None None None [] Dispatch 50 None true");
+        check("priority=", r#"value-invalid Some("priority")"#);
         check(
             "status=dead&priority=high&key=a%20b+c&header.x=1&header.y=&order=published&limit=1000&cursor=p7&body=none",
             r#"Some(Dead) Some(Name("high")) Some("a b c") [("x", "1"), ("y", "")] Published 1000 Some(After(Seq(7))) false"#,

@@ -136,10 +136,15 @@ impl Problem {
     pub fn with_value(mut self, value: &str) -> Self {
         let (Some(key), detail) = (&self.0.key, &*self.0.detail) else { return self };
         if !detail.contains(&format!("`{value}`")) {
-            let why = detail.strip_prefix(&format!("`{key}` ")).unwrap_or(detail);
+            let of_key = detail.strip_prefix(&format!("`{key}` "));
+            if value.is_empty() && of_key.is_some() {
+                // The detail says already that there is none.
+                return self;
+            }
+            let why = of_key.unwrap_or(detail);
             // What kind of value was found need not be said beside the value.
             let why = why.rsplit_once(", found ").map_or(why, |(why, _)| why);
-            let it = if why.starts_with("must ") { "it " } else { "" };
+            let it = if of_key.is_some() || why.starts_with("must ") { "it " } else { "" };
             self.0.detail = format!("`{key}` is `{value}`: {it}{why}").into();
         }
         self
@@ -287,6 +292,8 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::PriorityUnknown
         | Refusal::IdInvalid
         | Refusal::KeyInvalid
+        | Refusal::KeyWeightInvalid
+        | Refusal::KeyWeightAlone
         | Refusal::KeyMissing
         | Refusal::MetadataInvalid
         | Refusal::VhostInvalid
@@ -311,6 +318,7 @@ fn key_of(refusal: Refusal) -> Option<&'static str> {
         Refusal::PriorityOutOfRange | Refusal::PriorityUnknown => Some("priority"),
         Refusal::IdInvalid | Refusal::IdPending => Some("id"),
         Refusal::KeyInvalid | Refusal::KeyMissing => Some("key"),
+        Refusal::KeyWeightInvalid | Refusal::KeyWeightAlone => Some("key_weight"),
         Refusal::ExchangeDiffers(key) => Some(key),
         Refusal::HistoryCircular => Some("history"),
         Refusal::WeightInvalid => Some("routing_key"),

@@ -3,7 +3,7 @@
 //!
 //! | header | field |
 //! |---|---|
-//! | `Overtake-Priority`, `-Id`, `-Key` | `priority`, `id`, `key` |
+//! | `Overtake-Priority`, `-Id`, `-Key`, `-Key-Weight` | `priority`, `id`, `key`, `key_weight` |
 //! | `Overtake-Ttl-Ms`, `-Delay-Ms` | `ttl_ms`, `delay_ms` |
 //! | `Overtake-User-Id` | `user_id` |
 //! | `Overtake-Header-NAME` | `headers`, as text; NAME in lower case, since HTTP ignores case |
@@ -12,7 +12,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use overtake_engine::{Content, NewMessage, Target};
-use overtake_lane::Headers;
+use overtake_lane::{Headers, KEY_WEIGHT_MAX};
 
 use crate::body::{DurationMs, Limits, check_content, of_user};
 use crate::params::{digits, priority};
@@ -129,6 +129,7 @@ fn set(
         "priority" => message.priority = priority(name.as_str(), &value)?,
         "id" => message.id = Some(value),
         "key" => message.key = Some(value),
+        "key-weight" => message.key_weight = Some(weight(name, &value)?),
         "ttl-ms" => message.ttl_ms = Some(duration(name, &value)?).filter(|ms| *ms > 0),
         "delay-ms" => message.delay_ms = duration(name, &value)?,
         _ => match property.strip_prefix(HEADER_PREFIX) {
@@ -146,7 +147,7 @@ fn unknown(name: &HeaderName) -> Problem {
         StatusCode::UNPROCESSABLE_ENTITY,
         "header-unknown",
         "the request has an Overtake-* header it does not know",
-        "use Overtake-Priority, -Id, -Key, -Ttl-Ms, -Delay-Ms, -User-Id and -Header-NAME; for an exchange also -Routing-Key and -Mandatory",
+        "use Overtake-Priority, -Id, -Key, -Key-Weight, -Ttl-Ms, -Delay-Ms, -User-Id and -Header-NAME; for an exchange also -Routing-Key and -Mandatory",
     )
     .key(name.as_str())
 }
@@ -170,6 +171,13 @@ fn duration(name: &HeaderName, value: &str) -> Result<u64, Problem> {
     digits(value).and_then(DurationMs::new).map(|ms| ms.0).ok_or_else(|| {
         Problem::bad_value(name.as_str(), format!("must be {} (ten years)", DurationMs::bounds()))
     })
+}
+
+fn weight(name: &HeaderName, value: &str) -> Result<u32, Problem> {
+    let weight = digits(value).and_then(|weight| u32::try_from(weight).ok());
+    weight
+        .filter(|weight| (1..=KEY_WEIGHT_MAX).contains(weight))
+        .ok_or_else(|| Problem::bad_value(name.as_str(), format!("must be 1 to {KEY_WEIGHT_MAX}")))
 }
 
 fn boolean(name: &HeaderName, value: &str) -> Result<bool, Problem> {
@@ -248,7 +256,7 @@ mod tests {
         check(&[("Overtake-Header-Tenant", "x")], r#"default None None 0 0 {"tenant": Text("x")}"#);
         check(&[("Overtake-User-Id", "ann")], "default None None 0 0 {} of ann");
         check(&[("Overtake-User-Id", "")], r#"value-invalid Some("overtake-user-id")"#);
-        check(&[("Overtake-Priority", " HIGH ")], "HIGH None None 0 0 {}");
+        check(&[("Overtake-Priority", "HIGH")], "HIGH None None 0 0 {}");
         check(&[("Overtake-Priority", "")], r#"value-invalid Some("overtake-priority")"#);
         check(&[("Overtake-Priority", " ")], r#"value-invalid Some("overtake-priority")"#);
         check(&[("Overtake-Prio", "7")], r#"header-unknown Some("overtake-prio")"#);

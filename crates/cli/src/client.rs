@@ -14,7 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
 use overtake_peer::{tls_fault, tls_reason};
-use overtake_redact::reason;
+use overtake_redact::json_reason;
 use rustls::ClientConfig;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -230,7 +230,7 @@ impl Client {
     fn parse<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, Failure> {
         serde_json::from_slice(bytes).map_err(|error| {
             let what = if error.is_data() {
-                format!("something else than was asked for: {}", reason(&error.to_string()))
+                format!("something else than was asked for: {}", json_reason(&error.to_string()))
             } else {
                 "something that is not JSON".to_owned()
             };

@@ -14,13 +14,23 @@ pub(crate) struct Yes {
     yes: bool,
 }
 
+/// Whether there is somebody to ask.
+fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 impl Yes {
+    /// Asks a person at a terminal. Without a terminal the command goes on: the command line named the messages.
+    pub(crate) fn or_ask_at_terminal(self, question: &str) -> Result<(), Failure> {
+        if is_terminal() { self.or_ask(question) } else { Ok(()) }
+    }
+
     /// Goes on if the person agrees. Without a terminal there is nobody to ask, so `--yes` must have been said.
     pub(crate) fn or_ask(self, question: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());
         }
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !is_terminal() {
             return Err(Failure::usage(format!("not done without being asked: {question}"))
                 .hint("say --yes: there is no terminal to ask on"));
         }

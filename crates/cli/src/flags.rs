@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use overtake_server::config::{Around, Config, ConfigError, Flag, KEYS, QUEUE_FLAG, load};
+use overtake_server::config::{Around, Config, ConfigError, Flag, KEYS, QUEUE_FLAG, faults_elsewhere, load};
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +25,11 @@ impl ConfigArgs {
     pub(crate) fn load_after(&self, mut flags: Vec<Flag>) -> Result<Config, ConfigError> {
         flags.extend(self.flags.0.iter().cloned());
         load(&Around::here(), self.config.as_deref(), &flags)
+    }
+
+    /// The faults of the environments of the file that do not hold.
+    pub(crate) fn faults_elsewhere(&self) -> Result<Vec<String>, ConfigError> {
+        faults_elsewhere(&Around::here(), self.config.as_deref())
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use crate::confirm::Yes;
 use crate::failure::{Exit, Failure};
 use crate::out::Out;
 use crate::words;
@@ -85,6 +86,13 @@ impl FilterArgs {
         Ok(pairs)
     }
 
+    /// In words, such as `status=dead key=acme`.
+    fn words(&self) -> Result<String, Failure> {
+        let pairs: Vec<_> =
+            self.query()?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Ok(format!("`{}`", pairs.join(" ")))
+    }
+
     fn json(&self) -> Result<Value, Failure> {
         let mut filter = Map::new();
         if let Some(status) = self.status {
@@ -133,6 +141,17 @@ pub(crate) enum Chosen<'a> {
 }
 
 impl Selection {
+    /// Asks a person at a terminal before the messages that conditions select are changed for good, unless `--expect` says how many they are.
+    pub(crate) fn ask(&self, yes: Yes, verb: &str, queue: &str) -> Result<(), Failure> {
+        match self.expect {
+            Some(_) => Ok(()),
+            None => yes.or_ask_at_terminal(&format!(
+                "{verb} each message of queue `{queue}` that matches {}?",
+                self.filter.words()?
+            )),
+        }
+    }
+
     /// What was chosen, if it is exactly one thing.
     pub(crate) fn chosen(&self) -> Result<Chosen<'_>, Failure> {
         let object = |mut value: Value| {

@@ -82,6 +82,26 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// `KEY=VALUE` of a setting, whose key may have parts in quotes.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    let mut quote = None;
+    let is_end = |c: char| match quote {
+        None if c == '=' => true,
+        None => {
+            quote = Some(c).filter(|c| matches!(c, '"' | '\''));
+            false
+        }
+        Some(open) => {
+            quote = Some(open).filter(|open| *open != c);
+            false
+        }
+    };
+    match text.find(is_end).unwrap_or(0) {
+        0 => pair(text),
+        end => Ok((text[..end].to_owned(), text[end + 1..].to_owned())),
+    }
+}
+
 /// A priority as JSON says it: a number, else a name.
 pub(crate) fn priority(text: &str) -> Value {
     text.parse::<i64>().map_or_else(|_| Value::from(text), Value::from)
@@ -164,22 +184,67 @@ fn put_each<'a>(
 
 /// Puts one setting: `max_active=10`, `ttl=60s`, `backoff.initial=500ms`, `picker={aging_ms=30000}`, `scheme=signed`.
 ///
-/// The value is read as TOML; what is no TOML is text. Dots lead into tables. A setting in ms may be said by its name without `_ms` as a
+/// The value is read as TOML; what is no TOML is text. Dots lead into tables; a part with a dot in it is in quotes, as in `key_weights."a.b"=3`. A setting in ms may be said by its name without `_ms` as a
 /// duration, or by its full name as a number or a duration. Returns the value that was there before.
 fn put(settings: &mut Map<String, Value>, key: &str, text: Option<&str>) -> Result<Option<Value>, String> {
-    let (mut table, mut name) = (settings, key);
-    while let Some((first, rest)) = name.split_once('.') {
+    let parts = parts(key)?;
+    let (name, tables) = parts.split_last().expect("a key has a part");
+    let key = &*parts.join(".");
+    let mut table = settings;
+    for first in tables {
         let there = table.entry(first).or_insert_with(|| Value::Object(Map::new()));
         let is_no_table = || format!("`{key}`: `{first}` is a plain value and a table at once");
-        (table, name) = (there.as_object_mut().ok_or_else(is_no_table)?, rest);
+        table = there.as_object_mut().ok_or_else(is_no_table)?;
     }
     let value = match text {
         None => Value::Null,
         Some(text) if is_duration(key) => duration(key, text)?.into(),
         Some(text) => in_ms(key, toml_value(key, text)?)?,
     };
-    let name = if is_duration(key) { in_full(name) } else { name.to_owned() };
+    let name = if is_duration(key) { in_full(name) } else { name.clone() };
     Ok(table.insert(name, value))
+}
+
+/// Tables that hold plain values by name.
+const PLAIN_TABLES: [&[&str]; 2] = [&["key_weights"], &["picker", "weighted"]];
+
+/// The parts of a key, between its dots. A part in quotes is read as in TOML, and may hold dots itself.
+fn parts(key: &str) -> Result<Vec<String>, String> {
+    let (mut all, mut rest) = (Vec::new(), key);
+    loop {
+        let part = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let end = rest[1..].find(quote).ok_or_else(|| format!("`{key}`: a quote is not closed"))?;
+                let (quoted, after) = rest.split_at(end + 2);
+                rest = after;
+                match toml_value(key, quoted)? {
+                    Value::String(part) if rest.is_empty() || rest.starts_with('.') => part,
+                    _ => return Err(format!("`{key}`: {quoted} must be a whole part of the key")),
+                }
+            }
+            _ => {
+                let (part, after) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                rest = after;
+                part.to_owned()
+            }
+        };
+        all.push(part);
+        match rest.strip_prefix('.') {
+            Some(further) => rest = further,
+            None => break,
+        }
+    }
+    let within = PLAIN_TABLES.into_iter().find(|table| {
+        all.len() > table.len() + 1
+            && all.starts_with(&table.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>())
+    });
+    match within {
+        None => Ok(all),
+        Some(table) => {
+            let (table, name) = (table.join("."), all[table.len()..].join("."));
+            Err(format!("`{key}`: write a name that has a dot in quotes, as in '{table}.\"{name}\"=3'"))
+        }
+    }
 }
 
 /// Settings that are durations, without the `_ms` of their names.
@@ -231,13 +296,12 @@ fn in_ms(key: &str, value: Value) -> Result<Value, String> {
     Ok(Value::Object(table))
 }
 
-/// A value as TOML writes it, else a text. A text that begins as a table or a list does is meant as one.
+/// A value as TOML writes it, else a text. A text that begins as a table or a list does is meant as one, and may be JSON.
 fn toml_value(key: &str, text: &str) -> Result<Value, String> {
     match toml::from_str::<Map<String, Value>>(&format!("v = {text}")) {
         Ok(mut document) => Ok(document.remove("v").unwrap_or_default()),
-        Err(error) if text.starts_with(['{', '[']) => {
-            Err(format!("{key}: `{text}` cannot be read as TOML: {}", reason(error.message())))
-        }
+        Err(error) if text.starts_with(['{', '[']) => serde_json::from_str(text)
+            .map_err(|_| format!("{key}: `{text}` cannot be read as TOML: {}", reason(error.message()))),
         Err(_) => Ok(Value::from(text)),
     }
 }
@@ -248,7 +312,7 @@ mod tests {
 
     fn check(words: &[&str], expect: &str) {
         let mut settings = Map::new();
-        let pairs: Result<Vec<_>, _> = words.iter().map(|word| pair(word)).collect();
+        let pairs: Result<Vec<_>, _> = words.iter().map(|word| setting(word)).collect();
         let outcome = pairs.and_then(|pairs| put_settings(&mut settings, &pairs));
         let seen = outcome.map_or_else(|why| why, |()| Value::Object(settings).to_string());
         let is_it = seen == expect || (expect.ends_with(": ") && seen.starts_with(expect));
@@ -334,6 +398,10 @@ mod tests {
             r#"{"key_rate_limit":{"messages":1,"per_ms":9},"rate_limit":{"messages":5,"per_ms":60000}}"#,
         );
         check(
+            &[r#"rate_limit={"messages": 5, "per": "1m"}"#, r#"key_weights={"a.b": 3}"#],
+            r#"{"key_weights":{"a.b":3},"rate_limit":{"messages":5,"per_ms":60000}}"#,
+        );
+        check(
             &["rate_limit={messages=5,per=60}"],
             "rate_limit.per: `60` has no unit: say 60s for seconds, or 60ms for milliseconds",
         );
@@ -345,6 +413,28 @@ mod tests {
         check(&["picker.weighted.max=3"], r#"{"picker":{"weighted":{"max":3}}}"#);
         check(&["max_bytes=10MiB"], r#"{"max_bytes":"10MiB"}"#);
         check(&["=1"], "`=1` is not of the form NAME=VALUE");
+    }
+
+    #[test]
+    fn a_part_of_a_key_that_has_a_dot_is_in_quotes() {
+        check(&[r#"key_weights."a.b"=3"#], r#"{"key_weights":{"a.b":3}}"#);
+        check(&["key_weights.'a.b=c'=3", "key_weights.d=2"], r#"{"key_weights":{"a.b=c":3,"d":2}}"#);
+        check(&[r#"key_weights."é\u0041"=1"#, r#"key_weights.""=2"#], r#"{"key_weights":{"":2,"éA":1}}"#);
+        check(&[r#"lanes."hot.er".max_active=3"#], r#"{"lanes":{"hot.er":{"max_active":3}}}"#);
+        check(&["lanes.it's.max_active=3"], r#"{"lanes":{"it's":{"max_active":3}}}"#);
+        check(
+            &["key_weights.a.b=3"],
+            r#"`key_weights.a.b`: write a name that has a dot in quotes, as in 'key_weights."a.b"=3'"#,
+        );
+        check(
+            &["picker.weighted.a.b=3"],
+            r#"`picker.weighted.a.b`: write a name that has a dot in quotes, as in 'picker.weighted."a.b"=3'"#,
+        );
+        check(&[r#"key_weights."a=3"#], r#"`key_weights."a`: a quote is not closed"#);
+        check(&[r#"key_weights."a"b=3"#], r#"`key_weights."a"b`: "a" must be a whole part of the key"#);
+        let pairs = [(r#"key_weights."a.b""#.to_owned(), String::new())];
+        let reset = change_of_settings(&pairs).map(|settings| Value::Object(settings).to_string());
+        assert_eq!(reset, Ok(r#"{"key_weights":{"a.b":null}}"#.to_owned()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub(crate) const PRIORITY: &str = "x-processing-priority";
 const ID: &str = "x-overtake-id";
 /// What the settings of a queue mean by key.
 const KEY: &str = "x-overtake-key";
+const KEY_WEIGHT: &str = "x-overtake-key-weight";
 /// Persistent (AMQP 0-9-1, 1.8): whoever it is handed on to keeps it.
 const PERSISTENT: u8 = 2;
 
@@ -81,6 +82,13 @@ impl Message {
     #[must_use]
     pub fn key(self, key: &str) -> Self {
         self.header(KEY, key)
+    }
+
+    /// The weight of its key: how many turns the key has beside others, 1 to 1,000, where keys take turns and the settings of the queue give
+    /// this key no weight. The broker refuses one beside no key.
+    #[must_use]
+    pub fn key_weight(self, weight: u32) -> Self {
+        self.header(KEY_WEIGHT, i64::from(weight))
     }
 
     /// A header, of any type that AMQP has. Names have at most 255 bytes.

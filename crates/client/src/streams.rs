@@ -60,7 +60,7 @@ impl Publisher {
         let (stream, fields, key) = event.entry(&self.layout)?;
         let declined = |fault: Fault| format!("{stream}: {fault}");
         if let Some(key) = key {
-            // Who reads all partitions must know of a key before there is something in its stream.
+            // Readers of all partitions must know of a key before there is something in its stream.
             self.writer.record_keys(event.stream(), &[key]).await?.map_err(declined)?;
         }
         let added = self.writer.add(&[(stream.clone(), fields)]).await?.pop();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use overtake_access::{Denied, Desk, NotDone};
 use overtake_engine::{Clock, Connection, Failure, SystemClock};
-use overtake_lane::{Refusal, VHOST_DEFAULT_NAME, VhostId, check_name};
+use overtake_lane::{Refusal, Scheme, VHOST_DEFAULT_NAME, VhostId, check_name};
 use overtake_peer::Vault;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -24,11 +24,18 @@ pub trait Connector: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
     /// What it is called.
     const WORDS: Words;
 
-    /// Whether it can be, as far as that can be known without an engine and a connection. Whoever starts it or tries it out asks the same first.
+    /// Whether it can be, as far as that can be known without an engine and a connection. Asked where it is configured or put over the API; a start and a trial ask the same, but for
+    /// what only has no effect: one that is stored goes on.
     ///
     /// # Errors
     /// The first [`Flaw`].
     fn check(&self, place: &Place) -> Result<(), Flaw>;
+
+    /// Whether the one of this name can be beside queues of which this is known: the scheme of a queue, by its name.
+    ///
+    /// # Errors
+    /// The first [`Flaw`].
+    fn check_beside(&self, name: &str, scheme: &dyn Fn(&str) -> Option<Scheme>) -> Result<(), Flaw>;
 
     /// Begins its work.
     ///
@@ -87,6 +94,8 @@ pub struct Site {
     pub engine: Connection,
     /// The name of this life of the broker, which no other of any broker has.
     pub life: Arc<str>,
+    /// The connector begins paused: nothing is sent or taken before somebody resumes it.
+    pub is_paused: bool,
 }
 
 impl Place {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use overtake_access::Desk;
 use overtake_engine::{Connection, Failure};
 use overtake_forward::{ForwarderView, Terms};
-use overtake_lane::{Given, Priority, Scheme};
+use overtake_lane::{Given, Priority, Refusal, Scheme};
 use serde::{Deserialize, Serialize, Serializer};
 use tokio::sync::mpsc;
 
@@ -60,7 +60,7 @@ pub struct Starts {
 
 impl Starts {
     /// # Errors
-    /// It cannot be, as a phrase.
+    /// The flaw, as a phrase.
     fn check(&self, endpoint: &Endpoint) -> Result<(), String> {
         if matches!(endpoint.to, Receiver::Queue(_)) {
             return Err(
@@ -163,17 +163,21 @@ impl Endpoint {
 
     /// The least urgent priority that may use the reserve, as the scheme of the queue has it.
     async fn reserve(&self, engine: &Connection, queue: &str) -> Result<Option<Priority>, Flaw> {
+        let scheme =
+            engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
+        self.reserve_in(scheme)
+    }
+
+    fn reserve_in(&self, scheme: Scheme) -> Result<Option<Priority>, Flaw> {
         if self.send.reserve_bytes == 0 {
             return Ok(None);
         }
-        let scheme =
-            engine.queue(queue).await.map_or_else(|_| Scheme::default(), |view| view.settings.scheme);
-        let mapped = scheme.map(&self.reserve_from).map_err(|refusal| Flaw::of("reserve_from", refusal))?;
-        Ok(Some(mapped))
+        let why = |refusal: Refusal| format!("`{}`: {refusal}, which is {scheme}", self.reserve_from);
+        scheme.map(&self.reserve_from).map(Some).map_err(|refusal| Flaw::of("reserve_from", why(refusal)))
     }
 
     async fn begin(&self, site: Site) -> Result<Running<ForwarderView>, NotConfigured> {
-        let Site { place, engine, life } = site;
+        let Site { place, engine, life, is_paused } = site;
         let sink = self.outlet(&place)?.sink(&engine);
         let queue = self.queue_of(&place.name);
         let reserve_from = self.reserve(&engine, &queue).await?;
@@ -194,8 +198,20 @@ impl Endpoint {
         };
         let Place { name, clock, .. } = place;
         let seed = clock.nanos();
-        let post =
-            Post { name, queue, priority, terms, sink, deadline_ms, engine, clock, epochs, budget_key, seed };
+        let post = Post {
+            name,
+            queue,
+            priority,
+            terms,
+            sink,
+            deadline_ms,
+            engine,
+            clock,
+            epochs,
+            budget_key,
+            seed,
+            is_paused,
+        };
         let (control, controlled) = mpsc::channel(WORDS_MAX);
         let task = tokio::spawn(Runner::new(post, budget).run(controlled));
         Ok(Running { control, task })
@@ -261,7 +277,17 @@ impl Connector for Endpoint {
     };
 
     fn check(&self, place: &Place) -> Result<(), Flaw> {
+        if self.send.reserve_bytes == 0 && !is_missing(&self.reserve_from) {
+            let why = "nothing is reserved: set `send.reserve_bytes`, or leave `reserve_from` out";
+            return Err(Flaw::of("reserve_from", why));
+        }
         self.outlet(place).map(drop)
+    }
+
+    fn check_beside(&self, name: &str, scheme: &dyn Fn(&str) -> Option<Scheme>) -> Result<(), Flaw> {
+        let Some(scheme) = scheme(&self.queue_of(name)) else { return Ok(()) };
+        self.priority.as_ref().map_or(Ok(()), |priority| priority.check_with(scheme))?;
+        self.reserve_in(scheme).map(drop)
     }
 
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<ForwarderView>, NotConfigured>> {

@@ -11,6 +11,7 @@
 //! What came in and was not settled comes again, with the same id: so a crash between the two makes no second message while the first one is
 //! pending.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ use crate::source::{Destination, Source};
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 /// The end of a connection is waited for so long.
 const CLOSE: Duration = Duration::from_secs(2);
+/// From so many topics, streams or routing keys it is told that an event could not be read.
+const UNREAD_MAX: usize = 1_000;
 /// How long it waits after so many failures in a row.
 const PAUSES: Backoff = Backoff { initial_ms: 200, multiplier: 2, max_ms: 10_000 };
 
@@ -69,6 +72,8 @@ pub(crate) struct Intake {
     origin: Arc<dyn Origin>,
     view: IntakeView,
     is_paused: bool,
+    /// Faults of events, each with the topic: logged once for each.
+    unread: BTreeSet<String>,
 }
 
 type Controlled = mpsc::Receiver<Control<IntakeView>>;
@@ -86,7 +91,8 @@ impl Intake {
             last_taken: None,
             last_error: None,
         };
-        Self { site, source, origin, view, is_paused: false }
+        let is_paused = site.is_paused;
+        Self { site, source, origin, view, is_paused, unread: BTreeSet::new() }
     }
 
     /// Takes messages in until whoever controls it is gone.
@@ -303,7 +309,8 @@ impl Intake {
                 Ok(event) => event,
                 Err(why) => {
                     fates[nth] = Fate::Refused;
-                    self.refuse(&source.message(one).0, why, &mut left, nth);
+                    let why = self.unreadable(&one, &why, "an event is refused");
+                    self.set_aside(&source.message(one).0, why, &mut left, nth);
                     continue;
                 }
             };
@@ -316,6 +323,10 @@ impl Intake {
                 if let Err(lost) = self.blocked(control, inlet, why, failures).await? {
                     return Ok(Err(lost));
                 }
+            }
+            if let Some(why) = event.and_then(|event| event.left_out) {
+                let why = self.unreadable(&one, &why, "a part of an event counts nothing");
+                self.note(why);
             }
             self.view.taken += 1;
             self.view.taken_bytes += one.body.len() as u64;
@@ -338,6 +349,30 @@ impl Intake {
     /// A message that can never be taken goes where such messages go, with the next attempt; or it is counted only.
     fn refuse(&mut self, message: &NewMessage, why: String, left: &mut Vec<(usize, NewMessage)>, nth: usize) {
         tracing::warn!(source = &*self.site.place.name, id = message.id.as_deref(), "refused: {why}");
+        self.set_aside(message, why, left, nth);
+    }
+
+    /// Logs once for each topic what is wrong with an event of it. Answers why, with where the event stood.
+    fn unreadable(&mut self, event: &Incoming, why: &str, what: &str) -> String {
+        let Incoming { path, place, .. } = event;
+        let comma = if path.is_empty() || place.is_empty() { "" } else { ", " };
+        let why = format!("{path}{comma}{place}: {why}");
+        if self.unread.len() < UNREAD_MAX && self.unread.insert(format!("{what} {path}")) {
+            tracing::warn!(
+                source = &*self.site.place.name,
+                "{what}: {why}; further ones from there are not logged"
+            );
+        }
+        why
+    }
+
+    fn set_aside(
+        &mut self,
+        message: &NewMessage,
+        why: String,
+        left: &mut Vec<(usize, NewMessage)>,
+        nth: usize,
+    ) {
         self.view.refused += 1;
         if let Some(queue) = &self.source.refused_to {
             left.push((nth, Source::set_aside(queue, message, &why)));
@@ -359,6 +394,8 @@ fn is_for_good(refusal: Refusal) -> bool {
             | Refusal::TooLargeAtOnce
             | Refusal::KeyMissing
             | Refusal::KeyInvalid
+            | Refusal::KeyWeightInvalid
+            | Refusal::KeyWeightAlone
             | Refusal::IdInvalid
             | Refusal::IdPending
             | Refusal::PriorityOutOfRange

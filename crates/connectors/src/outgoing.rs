@@ -114,8 +114,20 @@ impl Outgoing {
         Some((said.text()?, said.scheme))
     }
 
+    /// Whether it says no priority in a queue of routes, where that is less urgent than 9: no scheme has a number for it, so it is said beside the priority.
+    pub(crate) fn is_last_of_routes(&self) -> bool {
+        let MessageView { scheme, level, .. } = &self.leased.message;
+        let is_told_otherwise = matches!(self.priority.as_deref(), Some(PriorityTo::Table(_)));
+        *scheme == Some(Scheme::Route) && level.0 == 0 && !is_told_otherwise
+    }
+
     pub(crate) fn key(&self) -> Option<&str> {
         self.leased.message.key.as_deref()
+    }
+
+    /// The weight that its publisher gave its key.
+    pub(crate) fn key_weight(&self) -> Option<u32> {
+        self.leased.message.key_weight
     }
 
     /// How often it was on its way, this time included.

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use overtake_lane::{Given, HeaderValue, MessageView, Refusal, Scheme};
+use overtake_lane::{Given, HeaderValue, MessageView, Priority, Refusal, Scheme};
 use overtake_properties::PropertiesRef;
 use serde::{Deserialize, Serialize};
 
 use crate::connector::Flaw;
-use crate::texts::given;
+use crate::texts::{given, in_body, in_header};
 
 /// The name in a table for a message that says no priority.
 const NOTHING_SAID: &str = "default";
@@ -27,7 +27,7 @@ pub enum PriorityTo {
     Table(BTreeMap<String, Given>),
 }
 
-/// What says how urgent a message is that comes in, and in which words; by default the message itself, in the words of the queue.
+/// Where an incoming message says how urgent it is, and in which words; by default the message itself, in the words of the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityFrom {
@@ -43,7 +43,7 @@ pub struct PriorityFrom {
     /// The scheme of what is said. Without it: what the message says of that, else the queue's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// What is said there, or `default`, and what it is in the words of the queue's scheme. Anything else is refused.
+    /// From the sender's words (or `default`, for none) to words of the queue's scheme. Any other word is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<BTreeMap<String, Given>>,
 }
@@ -72,10 +72,31 @@ impl Said {
 }
 
 /// # Errors
-/// There is nothing in it.
+/// The table is empty, or names one priority twice: `0` and `00`, `High` and `high`.
 fn check_table(table: &BTreeMap<String, Given>) -> Result<(), Flaw> {
-    let empty = || Flaw::of("priority.table", "it is empty: name one priority or more");
-    (!table.is_empty()).then_some(()).ok_or_else(empty)
+    let flaw = |why: String| Flaw::of("priority.table", why);
+    let names: Vec<&String> = table.keys().collect();
+    if names.is_empty() {
+        return Err(flaw("it is empty: name one priority or more".to_owned()));
+    }
+    let mut pairs =
+        names.iter().enumerate().flat_map(|(at, one)| names[..at].iter().map(move |other| (*other, *one)));
+    match pairs.find(|(one, other)| is_same(&named(one), &named(other))) {
+        Some((one, other)) => Err(flaw(format!("`{one}` and `{other}` are the same priority: name it once"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether two priorities are the same whatever the scheme is.
+fn is_same(one: &Given, other: &Given) -> bool {
+    match (one, other) {
+        (Given::Name(one), Given::Name(other)) => one.eq_ignore_ascii_case(other),
+        _ => one == other,
+    }
+}
+
+fn unknown_to(queue: Scheme, said: &Given) -> Option<String> {
+    queue.map(said).err().map(|why| format!("`{said}`: {why}, which is {queue}"))
 }
 
 impl PriorityTo {
@@ -89,14 +110,30 @@ impl PriorityTo {
     }
 
     /// # Errors
-    /// The first priority that the scheme of the queue does not know.
+    /// The first priority that the scheme of the queue does not know, or that it takes for the same as another one of the table.
     pub(crate) fn check_with(&self, queue: Scheme) -> Result<(), Flaw> {
         let Self::Table(table) = self else { return Ok(()) };
-        table.keys().try_for_each(|name| {
-            let known = queue.map(&named(name));
-            let why = |why: Refusal| format!("`{name}`: {why}, which is {queue}");
-            known.map(drop).map_err(|refusal| Flaw::of("priority.table", why(refusal)))
-        })
+        let flaw = |why: String| Err(Flaw::of("priority.table", why));
+        let mut levels: Vec<(Priority, &String, &Given)> = Vec::with_capacity(table.len());
+        for (name, said) in table {
+            let level = match queue.map(&named(name)) {
+                Ok(level) => level,
+                Err(why) => return flaw(format!("`{name}`: {why}, which is {queue}")),
+            };
+            // A message that says nothing may well be called what its level is called.
+            let is_other = |other: &str, other_said: &Given| {
+                let one_says_nothing = [name, other].iter().any(|name| named(name) == Given::Missing);
+                !(one_says_nothing && said == other_said)
+            };
+            let same = levels.iter().find(|(of, other, at)| *of == level && is_other(other, at));
+            if let Some((_, other, _)) = same {
+                return flaw(format!(
+                    "`{other}` and `{name}` are the same priority in a queue of {queue}: name it once"
+                ));
+            }
+            levels.push((level, name, said));
+        }
+        Ok(())
     }
 
     fn say(&self, message: &MessageView) -> Said {
@@ -178,6 +215,19 @@ impl PriorityFrom {
         Ok(())
     }
 
+    /// # Errors
+    /// The first priority that the scheme of the queue does not know, of those that stand here in its words.
+    pub(crate) fn check_with(&self, queue: Scheme) -> Result<(), Flaw> {
+        let (key, said): (_, Vec<&Given>) = match self {
+            Self { table: Some(table), .. } => ("priority.table", table.values().collect()),
+            Self { scheme: None, value: Some(value), .. } => ("priority.value", vec![value]),
+            _ => return Ok(()),
+        };
+        said.into_iter()
+            .find_map(|given| unknown_to(queue, given))
+            .map_or(Ok(()), |why| Err(Flaw::of(key, why)))
+    }
+
     /// How urgent a message is that says so itself.
     ///
     /// # Errors
@@ -190,14 +240,18 @@ impl PriorityFrom {
     ) -> Result<Given, Refusal> {
         let Said { given: said, scheme } = match self {
             Self { value: Some(value), .. } => Said { given: value.clone(), scheme: None },
-            Self { header: Some(name), .. } => Said { given: in_header(name, properties), scheme: None },
-            Self { body: Some(pointer), .. } => Said { given: in_body(pointer, body), scheme: None },
+            Self { header: Some(name), .. } => {
+                Said { given: given_by(in_header(name, properties)), scheme: None }
+            }
+            Self { body: Some(pointer), .. } => {
+                Said { given: given_by(in_body(pointer, body)), scheme: None }
+            }
             _ => own,
         };
         if let Some(table) = &self.table {
-            let is_it = |name: &&String| name.eq_ignore_ascii_case(&said.to_string());
-            let found = table.keys().find(is_it).map(|name| table[name].clone());
-            return found.ok_or(Refusal::PriorityUnknown);
+            let said = named(&said.to_string());
+            let found = table.iter().find(|(name, _)| is_same(&named(name), &said));
+            return found.map(|(_, given)| given.clone()).ok_or(Refusal::PriorityUnknown);
         }
         match self.scheme.or(scheme) {
             None => Ok(said),
@@ -206,20 +260,11 @@ impl PriorityFrom {
     }
 }
 
-fn in_header(name: &str, properties: PropertiesRef<'_>) -> Given {
-    let value = properties.headers().and_then(|table| table.get(name));
-    let said = value.and_then(|value| match overtake_engine::header_of(value) {
-        HeaderValue::Int(number) => Some(Given::Number(number)),
-        HeaderValue::Text(text) => Some(given(&text)),
-        _ => None,
-    });
-    said.unwrap_or_default()
-}
-
-fn in_body(pointer: &str, body: &Bytes) -> Given {
-    let json = serde_json::from_slice::<serde_json::Value>(body).ok();
-    let value = json.as_ref().and_then(|json| json.pointer(pointer));
-    let said =
-        value.and_then(|value| value.as_i64().map(Given::Number).or_else(|| value.as_str().map(given)));
-    said.unwrap_or_default()
+/// A text or a whole number as a priority; nothing, and anything else, is none.
+fn given_by(value: Option<HeaderValue>) -> Given {
+    match value {
+        Some(HeaderValue::Int(number)) => Given::Number(number),
+        Some(HeaderValue::Text(text)) => given(&text),
+        _ => Given::Missing,
+    }
 }

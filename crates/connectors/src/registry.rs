@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use overtake_access::{Deed, Desk, Gate, Tag};
 use overtake_engine::{Clock, Engine, Failure};
-use overtake_lane::{MetadataEntry, VhostId, VhostView, check_name};
+use overtake_lane::{MetadataEntry, Scheme, VhostId, VhostView, check_name};
 use overtake_peer::{LinkLocal, Vault};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -142,11 +142,8 @@ impl<C: Connector> Registry<C> {
                 provenance.vault().forms()
             );
         }
-        let site = self.site(key, provenance.vault()).await?;
+        let site = Site { is_paused, ..self.site(key, provenance.vault()).await? };
         let running = Arc::clone(&definition).start(site).await?;
-        if is_paused {
-            let _ = running.control.send(Control::Pause).await;
-        }
         Ok(Entry { definition, provenance, is_paused, running })
     }
 
@@ -160,7 +157,8 @@ impl<C: Connector> Registry<C> {
             clock: Arc::clone(&self.clock),
             vault: vault.with_link_local(self.link_local),
         };
-        Ok(Site { place, engine: self.engine.in_vhost(key.0).connect(), life: Arc::clone(&self.life) })
+        let engine = self.engine.in_vhost(key.0).connect();
+        Ok(Site { place, engine, life: Arc::clone(&self.life), is_paused: false })
     }
 
     /// Ends all, when what is under way is finished or so much time has passed.
@@ -210,6 +208,7 @@ impl<C: Connector> Registry<C> {
         };
         must_name_secrets(&definition, before.as_ref().map(|(before, _)| &**before))?;
         if before.as_ref().is_none_or(|(before, _)| **before != definition) {
+            definition.check(&self.site(&key, Provenance::Api.vault()).await?.place)?;
             let is_paused = all.get(&key).is_some_and(|entry| entry.is_paused);
             let kept = Kept { definition: Some(definition.clone()), paused: is_paused };
             // Begun first: it may be that it cannot be.
@@ -398,13 +397,18 @@ fn new_life() -> Arc<str> {
 }
 
 /// Whether one may stand so in a server's configuration, in the words in which its start would refuse it. What it names (secrets, certificates) is
-/// not looked at: it may be another machine's.
+/// not looked at: it may be another machine's. `scheme` says the scheme of a queue, by its name, where that is known.
 ///
 /// # Errors
 /// The first [`Flaw`].
-pub fn check_configured<C: Connector>(name: &str, definition: &C) -> Result<(), Flaw> {
+pub fn check_configured<C: Connector>(
+    name: &str,
+    definition: &C,
+    scheme: &dyn Fn(&str) -> Option<Scheme>,
+) -> Result<(), Flaw> {
     must_be_name(name).map_err(|not| Flaw::of("", not))?;
-    definition.check(&Place::in_file(name))
+    definition.check(&Place::in_file(name))?;
+    definition.check_beside(name, scheme)
 }
 
 /// What comes over the API holds no secret itself, but those that the definition before it held.

@@ -3,14 +3,14 @@
 //! The runner is one task. Leases that wait, and lines, are tasks of their own that tell it what came of them; each says of which life of its line it
 //! is, so that what comes of a line that was given up is known for what it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use overtake_engine::{Clock, Connection, Failure, LeaseRequest, LeasedMessage};
 use overtake_forward::{Action, Answer, Ask, End, Forwarder, ForwarderView, Terms};
-use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt, Report};
+use overtake_lane::{LeaseTerm, MetadataEntry, Outcome, Receipt, Report, Scheme, Time};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
@@ -26,6 +26,10 @@ use crate::timer::sleep;
 const WAIT_MS: u64 = 3_600_000;
 /// Of each line so many words besides answers may wait to be heard.
 const WORDS: usize = 16;
+/// Most names in one notice of headers that were left out of a message.
+const NAMES_MAX: usize = 5;
+/// Most different notices of that kind that are logged.
+const SAID_MAX: usize = 100;
 /// What a day has used is written down so often at most.
 const REMEMBER: Duration = Duration::from_secs(60);
 
@@ -47,6 +51,8 @@ pub(crate) struct Post {
     /// Where its use of a day is remembered.
     pub(crate) budget_key: String,
     pub(crate) seed: u64,
+    /// Nothing is sent before somebody resumes it.
+    pub(crate) is_paused: bool,
 }
 
 /// What came of something.
@@ -61,7 +67,8 @@ enum What {
     NotConnected(String),
     /// What was leased; whoever asks next waits until the other is dropped.
     Leased(Result<Vec<LeasedMessage>, Failure>, oneshot::Sender<()>),
-    Answered(Receipt, Answer),
+    /// How a message fared, and what the receiver was not told of it.
+    Answered(Receipt, Answer, Vec<String>),
     Finished(End),
 }
 
@@ -100,6 +107,10 @@ pub(crate) struct Runner {
     acks: mpsc::Sender<Receipt>,
     acking: tokio::task::JoinHandle<()>,
     remembered: (u64, u64),
+    /// The notices about left out headers that were logged.
+    left_out: HashSet<String>,
+    /// The scheme of the queue for which the table of priorities was checked.
+    checked: Option<Scheme>,
 }
 
 impl Runner {
@@ -108,13 +119,28 @@ impl Runner {
         if let Some((day, used)) = budget {
             forwarder.restore_budget(day, used);
         }
+        if post.is_paused {
+            forwarder.pause();
+        }
         let all = usize::from(post.terms.fan_out) * (post.terms.batch() as usize + WORDS);
         let (tell, told) = mpsc::channel(all);
         let (acks, to_ack) = mpsc::channel(all);
         let acking = tokio::spawn(acknowledge(post.engine.clone(), to_ack));
         let lines = (0..post.terms.fan_out).map(|_| Line::default()).collect();
         let remembered = budget.unwrap_or_default();
-        Self { post, forwarder, lines, held: HashMap::new(), tell, told, acks, acking, remembered }
+        Self {
+            post,
+            forwarder,
+            lines,
+            held: HashMap::new(),
+            tell,
+            told,
+            acks,
+            acking,
+            remembered,
+            left_out: HashSet::new(),
+            checked: None,
+        }
     }
 
     /// Sends until whoever controls it is gone; then it finishes what is under way.
@@ -275,6 +301,34 @@ impl Runner {
         line.lease = Some(Waiting { task: task.abort_handle(), stop, over });
     }
 
+    /// Says what receivers were not told of a message that they got; in the log once for the same names.
+    fn note_left_out(&mut self, now: Time, mut names: Vec<String>) {
+        names.sort();
+        names.truncate(NAMES_MAX);
+        let names: Vec<_> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+        let why = format!(
+            "a message was sent without {}: a header there is text, and this name or value has control characters, or the value is no text",
+            names.join(", ")
+        );
+        if self.left_out.len() < SAID_MAX && self.left_out.insert(why.clone()) {
+            tracing::warn!(endpoint = &*self.post.name, "{why}");
+        }
+        self.forwarder.note(now, why.into());
+    }
+
+    /// A queue that was declared later, or anew, may have a scheme that does not know what the table of priorities names: then the endpoint says so.
+    fn check_table(&mut self, now: Time, message: Option<&LeasedMessage>) {
+        let Some(scheme) = message.and_then(|message| message.message.scheme) else { return };
+        if self.checked.replace(scheme) == Some(scheme) {
+            return;
+        }
+        let flaw = self.post.priority.as_ref().and_then(|priority| priority.check_with(scheme).err());
+        if let Some(flaw) = flaw {
+            tracing::warn!(endpoint = &*self.post.name, "{flaw}");
+            self.forwarder.note(now, flaw.to_string().into());
+        }
+    }
+
     /// Dropping the answer gives up the wait, and puts back what is on its way.
     fn give_up(&mut self, at: usize) {
         let line = &mut self.lines[at];
@@ -345,6 +399,7 @@ impl Runner {
             _ if is_late => {}
             What::Leased(Ok(messages), _) => {
                 line.lease = None;
+                self.check_table(now, messages.first());
                 let queue = &self.post.queue;
                 let messages = messages.into_iter().map(|one| Outgoing::new(one, Arc::clone(queue)));
                 let messages: Vec<Outgoing> = messages.collect();
@@ -362,7 +417,12 @@ impl Runner {
                 tracing::debug!(endpoint = &*self.post.name, "not connected: {why}");
                 self.forwarder.not_connected(now, at, why.into());
             }
-            What::Answered(receipt, answer) => self.forwarder.answered(now, at, &receipt, &answer),
+            What::Answered(receipt, answer, left_out) => {
+                self.forwarder.answered(now, at, &receipt, &answer);
+                if !left_out.is_empty() {
+                    self.note_left_out(now, left_out);
+                }
+            }
             What::Finished(end) => {
                 match &end {
                     End::Gone { why } => {
@@ -446,8 +506,12 @@ impl LineWork {
     /// Why the connection is lost, and how many messages were on their way.
     async fn send(&self, link: &mut dyn Link, batch: Vec<Outgoing>) -> Result<(), (LinkError, usize)> {
         let tell = |message: &Outgoing, answer| {
+            let left_out = match answer {
+                Answer::Accepted { .. } => self.sink.left_out(message),
+                _ => Vec::new(),
+            };
             // There is room for each message of each batch that is under way.
-            let _ = self.tell.try_send(self.told(What::Answered(message.receipt(), answer)));
+            let _ = self.tell.try_send(self.told(What::Answered(message.receipt(), answer, left_out)));
         };
         let mut outbox = Outbox::new(batch, &self.halt, &self.clock, &tell);
         let sent = link.send(&mut outbox).await;

@@ -2,11 +2,14 @@
 //!
 //! | the message | `completed` | `failed`, `timeout` | `cancelled` | `extend` |
 //! |---|---|---|---|---|
-//! | leased | acknowledged | rejected | taken back | its lease goes on |
-//! | waits | too late, passed over | too late, passed over | taken back | passed over |
+//! | leased by the attempt that the event names, or it names none | acknowledged | rejected | taken back | its lease goes on |
+//! | leased by a later attempt | acknowledged: that attempt loses its lease | passed over | passed over | passed over |
+//! | waits after the attempt that the event names, or it names none | acknowledged | rejected | taken back | passed over |
+//! | waits after a later attempt | acknowledged | passed over | taken back | passed over |
+//! | waits for its first attempt | passed over | passed over | taken back | passed over |
 //! | ended, or never there | passed over | passed over | passed over | passed over |
 //!
-//! So an event that comes twice, or after the end, changes nothing. An attempt that is named must be the one that is leased.
+//! So an event that comes twice, or after the end, changes nothing, and so does one of an attempt that has not begun yet.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +24,7 @@ use crate::source::TextFrom;
 /// Longest error that is kept of an event, bytes.
 const ERROR_BYTES_MAX: usize = 1_024;
 
-/// Which executions the events are about, and what each event means.
+/// The executions that the events are about, and the meaning of each event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settles {
@@ -33,7 +36,7 @@ pub struct Settles {
     /// The meaning of each kind. By default kinds that end in `completed`, `failed`, `timeout` or `cancelled` mean that. Other kinds are passed over.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub events: BTreeMap<String, Verdict>,
-    /// Where the number of the attempt stands, if the events say it: an event of an earlier attempt is passed over.
+    /// Where the number of the attempt stands, if the events say it: of an earlier attempt than the last only a `completed` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<TextFrom>,
     /// So long from the event a lease lasts that is extended, ms.
@@ -62,7 +65,7 @@ pub enum Verdict {
     Completed,
     /// The work failed, and is not tried again.
     Failed,
-    /// The work took too long, and is not tried again. Recorded as failed, with the error `timeout` where the event says none.
+    /// The work took too long, and is not tried again: it ends as when the queue's `run_timeout_ms` is over.
     Timeout,
     /// The work was taken back.
     Cancelled,
@@ -85,6 +88,8 @@ pub(crate) struct Event {
     verdict: Verdict,
     attempt: Option<u32>,
     report: Report,
+    /// Why a part of the event counts nothing; the rest of it counts.
+    pub(crate) left_out: Option<String>,
 }
 
 impl Settles {
@@ -114,26 +119,40 @@ impl Settles {
     /// Reads an event from a message that came in; `None`: the message is none of the events.
     ///
     /// # Errors
-    /// The event names no message, as a phrase.
+    /// The event names no message, or no attempt where it should, or its body is no JSON: as a phrase.
     pub(crate) fn event(&self, id: &TextFrom, incoming: &Incoming) -> Result<Option<Event>, String> {
-        let text = |from: &Option<TextFrom>| from.as_ref().and_then(|from| from.of(incoming));
+        let text = |from: &Option<TextFrom>| from.as_ref().and_then(|from| from.of_any(incoming));
         let kind = match &self.event {
             None => Some(incoming.path.clone()),
-            said => text(said),
+            Some(from) => from.of_event(incoming)?,
         };
         let Some(verdict) = kind.and_then(|kind| self.verdict(&kind)) else { return Ok(None) };
-        let Some(id) = id.of(incoming) else {
+        let Some(id) = id.of_event(incoming)? else {
             return Err(format!("it names no execution: {id} is missing, or no text"));
         };
-        let own = if verdict == Verdict::Timeout { Some("timeout".to_owned()) } else { None };
-        let error = text(&self.error).or(own);
+        let error = text(&self.error);
+        // Work that ended has ended, whatever its exit code is.
+        let (exit_code, left_out) = match text(&self.exit_code).map(|code| code.parse().map_err(|_| code)) {
+            None => (None, None),
+            Some(Ok(code)) => (Some(code), None),
+            Some(Err(code)) => {
+                let why =
+                    format!("its exit code is `{}`, which is no whole number of 32 bits", start_of(&code));
+                (None, Some(why))
+            }
+        };
         let report = Report {
-            exit_code: text(&self.exit_code).and_then(|code| code.parse().ok()),
+            exit_code,
             error: error.map(|error| end_of(&error, ERROR_BYTES_MAX)),
             output: text(&self.output).map(|text| end_of(&text, REPORT_BYTES_MAX - ERROR_BYTES_MAX)),
         };
-        let attempt = text(&self.attempt).and_then(|attempt| attempt.parse().ok());
-        Ok(Some(Event { id, verdict, attempt, report }))
+        let attempt = text(&self.attempt).map(|attempt| {
+            attempt
+                .parse()
+                .map_err(|_| format!("its attempt is `{}`, which is no number", start_of(&attempt)))
+        });
+        let attempt = attempt.transpose()?;
+        Ok(Some(Event { id, verdict, attempt, report, left_out }))
     }
 
     fn verdict(&self, kind: &str) -> Option<Verdict> {
@@ -154,37 +173,55 @@ impl Settles {
         Ok(())
     }
 
+    /// False: the message changed in between, so it is to be looked at again.
     async fn settle_once(&self, engine: &Connection, event: &Event) -> Result<bool, Failure> {
         let Some(found) = unless_over(engine.message(&self.queue, &event.id).await)? else { return Ok(true) };
-        let is_other = event.attempt.is_some_and(|attempt| attempt != found.message.count);
         let receipt = found.held.and_then(|held| held.receipt);
-        let outcome = match (event.verdict, receipt) {
-            (Verdict::Cancelled, None) => {
-                let cancel = engine.cancel_messages(&self.queue, Select::Id(event.id.clone()));
-                return unless_over(cancel.await).map(|_| true);
+        // A message that was put back, or submitted anew, has had fewer attempts than an earlier event may say.
+        let last = found.message.count;
+        let (is_begun, is_last) =
+            (last >= event.attempt.unwrap_or(1).max(1), event.attempt.is_none_or(|one| one == last));
+        let outcome = match event.verdict {
+            Verdict::Cancelled if receipt.is_none() => {
+                return unless_over(self.cancel(engine, event).await).map(|_| true);
             }
-            (verdict, None) => {
-                tracing::debug!(queue = &*self.queue, id = &*event.id, "{verdict:?} of none that is leased");
-                return Ok(true);
+            Verdict::Completed if is_begun => Outcome::Ack,
+            Verdict::Failed if is_begun && is_last => Outcome::Reject,
+            Verdict::Timeout if is_begun && is_last => Outcome::Timeout,
+            Verdict::Cancelled if is_last => {
+                unless_over(self.cancel(engine, event).await)?;
+                Outcome::Reject
             }
-            (verdict, Some(_)) if is_other => {
-                tracing::debug!(queue = &*self.queue, id = &*event.id, "{verdict:?} of an earlier attempt");
-                return Ok(true);
-            }
-            (Verdict::Extend, Some(receipt)) => {
+            Verdict::Extend if is_last && let Some(receipt) = receipt => {
                 let extended = engine.extend(vec![receipt], self.extend_ms).await?;
                 return Ok(extended != [Err(Refusal::StaleReceipt)]);
             }
-            (Verdict::Completed, Some(_)) => Outcome::Ack,
-            (Verdict::Failed | Verdict::Timeout, Some(_)) => Outcome::Reject,
-            (Verdict::Cancelled, Some(_)) => {
-                let cancel = engine.cancel_messages(&self.queue, Select::Id(event.id.clone()));
-                unless_over(cancel.await)?;
-                Outcome::Reject
+            verdict => {
+                tracing::debug!(
+                    queue = &*self.queue,
+                    id = &*event.id,
+                    "{verdict:?} of no attempt that it can end"
+                );
+                return Ok(true);
             }
         };
-        let receipt = receipt.expect("only what is leased comes here");
-        Ok(engine.finish(receipt, outcome, event.report.clone()).await?.is_ok())
+        let report = event.report.clone();
+        let Some(receipt) = receipt else {
+            let late = engine.finish_late(&self.queue, &event.id, last, outcome, report).await;
+            return match late {
+                Err(Failure::Refused(refused))
+                    if matches!(refused.refusal, Refusal::Leased | Refusal::StaleReceipt) =>
+                {
+                    Ok(false)
+                }
+                late => unless_over(late).map(|_| true),
+            };
+        };
+        Ok(engine.finish(receipt, outcome, report).await?.is_ok())
+    }
+
+    fn cancel(&self, engine: &Connection, event: &Event) -> impl Future<Output = Result<u64, Failure>> {
+        engine.cancel_messages(&self.queue, Select::Id(event.id.clone()))
     }
 }
 
@@ -200,6 +237,11 @@ fn unless_over<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
     }
 }
 
+/// The beginning of a text, to be named in an error.
+fn start_of(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
 /// The end of a text, at most so many bytes.
 fn end_of(text: &str, max: usize) -> Box<str> {
     let from = (text.len().saturating_sub(max)..=text.len()).find(|at| text.is_char_boundary(*at));
@@ -213,7 +255,7 @@ mod tests {
     use overtake_engine::{
         Engine, LeaseRequest, LeasedMessage, LocalEngine, NewMessage, Options, SystemClock, Target,
     };
-    use overtake_lane::{Ending, Settings, Status};
+    use overtake_lane::{Settings, Status};
     use overtake_store::MemoryDisk;
     use serde_json::json;
 
@@ -283,7 +325,7 @@ mod tests {
         for (kind, ended) in [
             ("done", "completed 3 why"),
             ("bad", "failed 3 why"),
-            ("late", "failed 3 why"),
+            ("late", "timeout 3 why"),
             ("off", "cancelled 3 why"),
         ] {
             let world = World::new().await;
@@ -299,38 +341,81 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_timeout_is_recorded_as_such_in_words() {
+    async fn a_timeout_ends_as_when_the_bound_of_the_queue_is_over() {
         let world = World::new().await;
         world.publish("a").await;
         world.lease().await;
         world.hears("late", json!({})).await;
-        assert_eq!(world.stands().await, format!("{} timeout", Ending::Failed.word()));
+        assert_eq!(world.stands().await, "timeout ran too long");
     }
 
     #[tokio::test]
-    async fn what_waits_is_cancelled_by_its_event_and_by_no_other_ended() {
+    async fn what_was_never_begun_is_cancelled_by_its_event_and_by_no_other_ended() {
         let world = World::new().await;
         world.hears("done", json!({})).await;
         world.publish("a").await;
         for kind in ["done", "bad", "late", "on"] {
-            world.hears(kind, json!({})).await;
-            assert_eq!(world.stands().await, format!("{:?}", Status::Ready), "{kind}");
+            for attempt in [json!({}), json!({"attempt": 1})] {
+                world.hears(kind, attempt).await;
+                assert_eq!(world.stands().await, format!("{:?}", Status::Ready), "{kind}");
+            }
         }
         world.hears("off", json!({})).await;
         assert_eq!(world.stands().await, "cancelled ");
     }
 
-    #[tokio::test]
-    async fn an_event_of_an_earlier_attempt_is_passed_over() {
+    /// `a` was leased so often, and every lease ran out.
+    async fn late(attempts: u32) -> World {
         let world = World::new().await;
         world.publish("a").await;
-        let first = world.lease().await;
-        let failed = Outcome::Nack { delay_ms: Some(0) };
-        world.engine.settle(vec![first.receipt], failed).await.expect("it waits again");
-        assert_eq!(world.lease().await.message.count, 2);
+        for _ in 0..attempts {
+            let leased = world.lease().await;
+            // As the end of a lease does.
+            let failed = Outcome::Nack { delay_ms: Some(0) };
+            world.engine.settle(vec![leased.receipt], failed).await.expect("it waits again");
+        }
+        world
+    }
+
+    #[tokio::test]
+    async fn a_late_event_ends_what_waits_for_its_next_attempt() {
+        for (kind, ended) in [
+            ("done", "completed 3 why"),
+            ("bad", "failed 3 why"),
+            ("late", "timeout 3 why"),
+            ("off", "cancelled "),
+        ] {
+            for attempt in [json!(null), json!(2)] {
+                let world = late(2).await;
+                for _ in 0..2 {
+                    world.hears(kind, json!({"why": "why", "code": 3, "attempt": attempt})).await;
+                    assert_eq!(world.stands().await, ended, "{kind}");
+                }
+                world.publish("b").await;
+                assert_eq!(world.lease().await.message.id, "b");
+            }
+        }
+        let world = late(2).await;
+        for (kind, attempt) in [("bad", 1), ("late", 1), ("on", 2), ("done", 3), ("bad", 3)] {
+            world.hears(kind, json!({"attempt": attempt})).await;
+            assert_eq!(world.stands().await, format!("{:?}", Status::Ready), "{kind} {attempt}");
+        }
         world.hears("done", json!({"attempt": 1})).await;
-        assert_eq!(world.stands().await, format!("{:?}", Status::Leased));
-        world.hears("done", json!({"attempt": "2"})).await;
+        assert_eq!(world.stands().await, "completed ");
+    }
+
+    #[tokio::test]
+    async fn an_earlier_attempt_that_completes_ends_the_one_that_runs_and_no_other_event_of_it_does() {
+        let world = late(1).await;
+        let second = world.lease().await;
+        for kind in ["bad", "late", "off", "on"] {
+            world.hears(kind, json!({"attempt": 1})).await;
+            assert_eq!(world.stands().await, format!("{:?}", Status::Leased), "{kind}");
+        }
+        world.hears("done", json!({"attempt": "1"})).await;
+        assert_eq!(world.stands().await, "completed ");
+        let told = world.engine.settle(vec![second.receipt], Outcome::Reject).await.expect("answered");
+        assert_eq!(told, [Err(Refusal::StaleReceipt)], "the later attempt is told that its lease is lost");
         assert_eq!(world.stands().await, "completed ");
     }
 
@@ -360,6 +445,65 @@ mod tests {
         let why = event("completed", "{}").expect_err("it names none");
         assert_eq!(why, "it names no execution: `/id` of the JSON body is missing, or no text");
         assert!(event("started", "{}").expect("passed over").is_none());
+        let why = event("completed", "{").expect_err("no JSON");
+        assert_eq!(why, "its body is no JSON, so nothing is at `/id`");
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_read_is_refused() {
+        let settles = json!({"queue": "work", "event": {"body": "/type"}, "attempt": {"body": "/attempt"}});
+        let settles: Settles = serde_json::from_value(settles).expect("it can be");
+        let event = |body: &'static str| {
+            let incoming = Incoming { body: body.into(), ..Incoming::default() };
+            settles.event(&TextFrom::Body("/id".to_owned()), &incoming).map(|event| event.is_some())
+        };
+        assert_eq!(event("completed"), Err("its body is no JSON, so nothing is at `/type`".to_owned()));
+        assert_eq!(event(r#"{"id": "a"}"#), Ok(false), "another kind is passed over");
+        let why = event(r#"{"type": "failed", "id": "a", "attempt": "one"}"#);
+        assert_eq!(why, Err("its attempt is `one`, which is no number".to_owned()));
+        assert_eq!(event(r#"{"type": "failed", "id": "a", "attempt": 1}"#), Ok(true));
+    }
+
+    /// The history has what the event says, whatever kind of value it is.
+    #[test]
+    fn a_report_is_text_or_json_and_an_exit_code_that_is_none_is_named() {
+        let settles = json!({
+            "queue": "work",
+            "attempt": {"body": "/attempt"}, "exit_code": {"body": "/code"}, "error": {"body": "/why"}, "output": {"body": "/out"},
+        });
+        let settles: Settles = serde_json::from_value(settles).expect("it can be");
+        let event = |more: serde_json::Value| {
+            let mut body = json!({"id": "a"});
+            body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            let (path, body) = ("completed".to_owned(), body.to_string().into());
+            let incoming = Incoming { path, body, ..Incoming::default() };
+            let event = settles.event(&TextFrom::Body("/id".to_owned()), &incoming)?;
+            Ok::<_, String>(event.expect("it is one"))
+        };
+        let reported = |more| {
+            let event = event(more).expect("it can be read");
+            let texts = [event.report.error, event.report.output];
+            (
+                event.report.exit_code,
+                texts.map(|text| text.map(String::from).unwrap_or_default()),
+                event.left_out,
+            )
+        };
+        let texts = |error: &str, output: &str| [error.to_owned(), output.to_owned()];
+        assert_eq!(reported(json!({"code": "3", "why": "w", "out": "o"})), (Some(3), texts("w", "o"), None));
+        let parts = json!({"code": -1, "why": {"kind": "io"}, "out": [1, true]});
+        assert_eq!(reported(parts), (Some(-1), texts(r#"{"kind":"io"}"#, "[1,true]"), None));
+        assert_eq!(reported(json!({"code": null, "why": null, "out": 1.5})), (None, texts("", "1.5"), None));
+        for code in [json!("one"), json!(1.5), json!([0]), json!(4_294_967_296_u64)] {
+            let (kept, _, why) = reported(json!({"code": code.clone()}));
+            let shown = code.as_str().map_or_else(|| code.to_string(), str::to_owned);
+            assert_eq!(kept, None);
+            assert_eq!(why, Some(format!("its exit code is `{shown}`, which is no whole number of 32 bits")));
+        }
+        for attempt in [json!({"n": 1}), json!(1.5), json!(true)] {
+            let why = event(json!({"attempt": attempt.clone()})).map(|_| ());
+            assert_eq!(why, Err(format!("its attempt is `{attempt}`, which is no number")));
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use overtake_access::Desk;
 use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Sender, Target};
-use overtake_lane::{Given, HeaderValue, Refusal};
+use overtake_lane::{Given, HeaderValue, Refusal, Scheme};
 use overtake_properties::Properties;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::connector::{
@@ -23,6 +24,7 @@ use crate::intake::{CONNECT, Intake, IntakeView};
 use crate::priority::{PriorityFrom, Said};
 use crate::settling::Settles;
 use crate::template::Template;
+use crate::texts::{in_body, in_header};
 
 /// Most messages that are taken in at once, where nothing is said.
 const BATCH: u32 = 500;
@@ -108,7 +110,7 @@ pub enum TextFrom {
 
 impl TextFrom {
     /// # Errors
-    /// It cannot be, as a phrase that begins with `key`.
+    /// The flaw, as a phrase that begins with `key`.
     pub(crate) fn check(&self, key: &str) -> Result<(), String> {
         match self {
             Self::Body(pointer) if !pointer.starts_with('/') => Err(format!(
@@ -122,25 +124,42 @@ impl TextFrom {
         }
     }
 
+    /// The text in an event; `None`: there is none, or it is empty.
+    ///
+    /// # Errors
+    /// The value should stand in the body, and the body is no JSON: as a phrase.
+    pub(crate) fn of_event(&self, incoming: &Incoming) -> Result<Option<String>, String> {
+        let text = self.of(incoming);
+        match self {
+            Self::Body(pointer)
+                if text.is_none() && serde_json::from_slice::<IgnoredAny>(&incoming.body).is_err() =>
+            {
+                Err(format!("its body is no JSON, so nothing is at `{pointer}`"))
+            }
+            _ => Ok(text),
+        }
+    }
+
+    /// The text, or any other value of the body as the JSON that it is; `None`: the value is missing, empty, or null.
+    pub(crate) fn of_any(&self, incoming: &Incoming) -> Option<String> {
+        self.of(incoming).or_else(|| {
+            let Self::Body(pointer) = self else { return None };
+            let json: serde_json::Value = serde_json::from_slice(&incoming.body).ok()?;
+            let value = json.pointer(pointer)?;
+            (!value.is_null() && !value.is_string()).then(|| value.to_string())
+        })
+    }
+
     /// The text; `None`: there is none, or it is empty.
     pub(crate) fn of(&self, incoming: &Incoming) -> Option<String> {
-        let text = match self {
-            Self::Header(name) => {
-                let properties = incoming.properties.view();
-                let value = properties.headers().and_then(|table| table.get(name))?;
-                match overtake_engine::header_of(value) {
-                    HeaderValue::Int(number) => number.to_string(),
-                    HeaderValue::Text(text) => text,
-                    _ => return None,
-                }
-            }
-            Self::Body(pointer) => {
-                let json: serde_json::Value = serde_json::from_slice(&incoming.body).ok()?;
-                match json.pointer(pointer)? {
-                    serde_json::Value::String(text) => text.clone(),
-                    number => number.as_i64()?.to_string(),
-                }
-            }
+        let value = match self {
+            Self::Header(name) => in_header(name, incoming.properties.view()),
+            Self::Body(pointer) => in_body(pointer, &incoming.body),
+        };
+        let text = match value? {
+            HeaderValue::Int(number) => number.to_string(),
+            HeaderValue::Text(text) => text,
+            _ => return None,
         };
         (!text.is_empty()).then_some(text)
     }
@@ -245,11 +264,24 @@ impl Source {
         }
     }
 
-    /// What came in, as it is published here; and why it cannot be taken, where that is known already.
+    /// An incoming message, as it is published here; and why it cannot be taken, where that is known already.
     pub(crate) fn message(&self, incoming: Incoming) -> (NewMessage, Result<(), String>) {
         let said = |from: &Option<TextFrom>| from.as_ref().and_then(|from| from.of(&incoming));
         let (named, user) = (said(&self.id), said(&self.user_id));
-        let Incoming { id, key, path, parts, priority, scheme, properties, ttl_ms, body } = incoming;
+        let Incoming {
+            id,
+            key,
+            key_weight,
+            path,
+            place: _,
+            parts,
+            priority,
+            scheme,
+            is_last_of_routes,
+            properties,
+            ttl_ms,
+            body,
+        } = incoming;
         let (parts, known) = match parts {
             Ok(parts) => (parts, Ok(())),
             Err(why) => (Parts::default(), Err(why)),
@@ -257,8 +289,11 @@ impl Source {
         let scheme = scheme.map(|text| text.parse().map_err(|_| Refusal::PriorityUnknown)).transpose();
         let usual = PriorityFrom::default();
         let from = self.priority.as_ref().unwrap_or(&usual);
-        let read =
-            scheme.and_then(|scheme| from.read(Said { given: priority, scheme }, properties.view(), &body));
+        let read = match &self.priority {
+            None if is_last_of_routes => Ok(Given::of_route(None)),
+            _ => scheme
+                .and_then(|scheme| from.read(Said { given: priority, scheme }, properties.view(), &body)),
+        };
         let (priority, known) = match read {
             Ok(priority) => (priority, known),
             Err(refusal) => (Given::Missing, known.and(Err(refusal.to_string()))),
@@ -274,7 +309,18 @@ impl Source {
         };
         let id = named.unwrap_or(id);
         let id = (!id.is_empty()).then_some(id);
-        (NewMessage { to, sender, priority, id, key, ttl_ms, content, ..NewMessage::default() }, known)
+        let message = NewMessage {
+            to,
+            sender,
+            priority,
+            id,
+            key,
+            key_weight,
+            ttl_ms,
+            content,
+            ..NewMessage::default()
+        };
+        (message, known)
     }
 
     fn target(&self, path: &str, parts: &Parts) -> Target {
@@ -300,16 +346,19 @@ impl Source {
         headers.insert("x-refused".to_owned(), HeaderValue::Text(why.to_owned()));
         let described = Content::new(refused.content.content_type(), &headers, refused.content.body.clone());
         let properties: Properties = described.properties;
+        let is_possible = overtake_lane::check_key(refused.key.as_deref(), refused.key_weight).is_ok();
         NewMessage {
             to: Target::Queue(queue.into()),
             id: refused.id.clone(),
+            key: refused.key.clone().filter(|_| is_possible),
+            key_weight: refused.key_weight.filter(|_| is_possible),
             content: Content { properties, body: refused.content.body.clone(), ..Content::default() },
             ..NewMessage::default()
         }
     }
 }
 
-/// What a message may say that is part of the path that routes see.
+/// A place in the path that routes see, which each message fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathPart {
     Topic,
@@ -355,6 +404,12 @@ impl Connector for Source {
         self.origin(place).map(drop)
     }
 
+    fn check_beside(&self, _name: &str, scheme: &dyn Fn(&str) -> Option<Scheme>) -> Result<(), Flaw> {
+        let Destination::Queue(queue) = &self.to else { return Ok(()) };
+        let both = scheme(queue).zip(self.priority.as_ref());
+        both.map_or(Ok(()), |(scheme, priority)| priority.check_with(scheme))
+    }
+
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<IntakeView>, NotConfigured>> {
         Box::pin(async move {
             let origin = self.origin(&site.place)?;
@@ -376,8 +431,8 @@ impl Connector for Source {
             if let Err(failure) = there {
                 return Ok(Err(format!("{}: {failure}", self.destination())));
             }
-            Ok(match tokio::time::timeout(CONNECT, origin.connect()).await {
-                Ok(connected) => connected.map(drop).map_err(|error| error.to_string()),
+            Ok(match tokio::time::timeout(CONNECT, origin.try_out()).await {
+                Ok(connected) => connected.map_err(|error| error.to_string()),
                 Err(_) => Err(format!("no connection within {CONNECT:?}")),
             })
         })
@@ -443,6 +498,7 @@ mod tests {
         assert_eq!(refusal("9", Some("loudness"), json!({})), Some(Refusal::PriorityUnknown.to_string()));
         assert_eq!(refusal("10", Some("route"), json!({})), Some(Refusal::PriorityOutOfRange.to_string()));
         assert_eq!(refusal("9", Some("named"), json!({"scheme": "max-9"})), None, "the source knows better");
+        assert_eq!(refusal("9", None, json!({"table": {"09": 1}})), None, "the same number");
         assert_eq!(
             refusal("9", None, json!({"table": {"8": 1}})),
             Some(Refusal::PriorityUnknown.to_string())
@@ -458,6 +514,8 @@ mod tests {
         assert!(check(json!({"header": "a", "body": "/b"})).contains("one of `header`, `body` and `value`"));
         assert!(check(json!({"scheme": "named", "table": {}})).contains("one of `scheme` and `table`"));
         assert!(check(json!({"scheme": "named", "value": "urgent"})).contains("which is named"));
+        let twice = check(json!({"header": "p", "table": {"0": 1, "00": 2}}));
+        assert_eq!(twice, "priority.table: `0` and `00` are the same priority: name it once");
     }
 
     /// The id and the user of a message that has the id `own` itself, as a source makes them of its body.

@@ -3,9 +3,9 @@
 /// A part of such a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<F> {
-    /// It stands as it is.
+    /// Text that stands as it is.
     Text(String),
-    /// What the message says stands here.
+    /// A place that the message fills.
     Field(F),
 }
 
@@ -17,7 +17,7 @@ impl<F: Copy> Template<F> {
     /// Reads a name whose places are among these.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase.
+    /// The flaw, as a phrase.
     pub(crate) fn parse(text: &str, fields: &[(&str, F)]) -> Result<Self, String> {
         let text_of = |text: &str| (!text.is_empty()).then(|| Piece::Text(text.to_owned()));
         let (mut pieces, mut rest) = (Vec::new(), text);
@@ -36,7 +36,7 @@ impl<F: Copy> Template<F> {
         Ok(Self(pieces))
     }
 
-    /// What stands in it as it is.
+    /// Its texts, without the places.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),

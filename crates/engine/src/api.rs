@@ -141,6 +141,20 @@ pub trait Engine: Send + Sync + 'static {
     fn settle(&self, receipts: Vec<Receipt>, outcome: Outcome) -> Pending<Vec<Result<(), Refusal>>>;
     /// Settles one lease and says how the work went, for the history of its queue.
     fn finish(&self, receipt: Receipt, outcome: Outcome, report: Report) -> Pending<Result<(), Refusal>>;
+    /// Ends a message that waits for its next attempt, as its last attempt says late: its lease ran out before. `attempt` counts from 1; `outcome` ends the message
+    /// (`Ack`, `Reject` or `Timeout`), any other leaves it waiting.
+    ///
+    /// # Errors
+    /// The answer is a refusal where the message does not wait after this attempt: [`Refusal::NoSuchMessage`], [`Refusal::Dead`], [`Refusal::Leased`]
+    /// (the next attempt is under way), [`Refusal::StaleReceipt`] (it waits after another attempt, or after none).
+    fn finish_late(
+        &self,
+        queue: &str,
+        id: &str,
+        attempt: u32,
+        outcome: Outcome,
+        report: Report,
+    ) -> Pending<()>;
     /// Lengthens leases, each for itself. 0: the lease has no end of its own.
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>>;
     /// Lengthens one lease, as [`Engine::extend`], and says what the work on it has printed so far, or the end of that. It is seen
@@ -327,7 +341,7 @@ pub struct Content {
 pub struct NewMessage {
     /// Where to.
     pub to: Target,
-    /// Who publishes it, for the conditions of routes; it is not kept.
+    /// Its sender, for the conditions of routes. Not stored.
     pub sender: Sender,
     /// As the wire said it.
     pub priority: Given,
@@ -338,6 +352,8 @@ pub struct NewMessage {
     pub origin: Option<Origin>,
     /// Its key.
     pub key: Option<String>,
+    /// The turns of its key beside those of others, where keys take turns and the settings of the queue give this key no weight: 1 to 1,000.
+    pub key_weight: Option<u32>,
     /// Its time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
     pub ttl_ms: Option<u64>,
     /// Not before so many ms from now.

@@ -1,4 +1,4 @@
-//! Who works on a message that is leased, and what comes of it meanwhile: for people; and the receipt of its lease, for whoever hears by the
+//! The holder of a leased message and the progress of the work, for people; and the receipt of the lease, for whoever hears by the
 //! message's id how the work went.
 //!
 //! But for the receipt none of it is durable: after a restart nobody is known to hold what is still leased.

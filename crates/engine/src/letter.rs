@@ -39,7 +39,7 @@ pub struct Letter<'a> {
 }
 
 impl<'a> Letter<'a> {
-    /// This one, from this path, by this sender, published now.
+    /// A message from a path, by a sender, published now.
     #[must_use]
     pub fn new(path: &'a str, content: &'a Content, sender: &'a Sender, now: Time) -> Self {
         let properties = content.properties.view();
@@ -50,7 +50,7 @@ impl<'a> Letter<'a> {
         Self { path, sender, now, enqueued, content, properties, headers, written: written.collect() }
     }
 
-    /// What is known of who sent it, and when.
+    /// A system property that says who sent it, and when.
     fn sent(&self, name: &str) -> Option<&str> {
         let is = |known: &str| known.eq_ignore_ascii_case(name);
         if is("connectionDeviceId") {

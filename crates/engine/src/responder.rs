@@ -290,6 +290,19 @@ impl<R: Responder> Engine for R {
         })
     }
 
+    fn finish_late(
+        &self,
+        queue: &str,
+        id: &str,
+        attempt: u32,
+        outcome: Outcome,
+        report: Report,
+    ) -> Pending<()> {
+        let (queue, id, report) = (queue.into(), id.into(), Box::new(report));
+        let finish = Command::FinishLate { queue, id, attempt, outcome, report };
+        ask(self, Request::Do(finish), |answer| matches!(answer, Answer::Done).then_some(()))
+    }
+
     fn extend(&self, receipts: Vec<Receipt>, visibility_ms: u64) -> Pending<Vec<Result<(), Refusal>>> {
         each(self, Command::Extend { receipts, visibility_ms })
     }

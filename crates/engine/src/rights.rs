@@ -191,9 +191,10 @@ impl Takes for Command {
             Self::Consume(consume) => read(&consume.queue),
             Self::Get(get) => read(&get.queue),
             Self::Pull(pull) => read(&pull.queue),
-            Self::Remove { queue, .. } | Self::CancelMessages { queue, .. } | Self::Purge { queue, .. } => {
-                read(queue)
-            }
+            Self::Remove { queue, .. }
+            | Self::CancelMessages { queue, .. }
+            | Self::FinishLate { queue, .. }
+            | Self::Purge { queue, .. } => read(queue),
             Self::Reprioritise { queue, .. } | Self::Replay { queue, .. } => {
                 need(must, Right::Read, Named::Queue(queue))?;
                 (Right::Write, Named::Queue(queue))

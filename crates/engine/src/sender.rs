@@ -1,8 +1,8 @@
-//! Who published a message.
+//! The sender of a message.
 
 use std::sync::Arc;
 
-/// Who published a message, as conditions of routes read it: `$connectionDeviceId` and `$connectionModuleId`. By default nobody in particular, whose paths are
+/// The sender of a message, as conditions of routes read it: `$connectionDeviceId` and `$connectionModuleId`. By default nobody in particular, whose paths are
 /// believed: the program that has the engine publishes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sender {

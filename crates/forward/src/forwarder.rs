@@ -189,7 +189,7 @@ impl Forwarder {
             self.breakers.failed(now, &lane);
         }
         let why = format!("no answer within {} ms", self.terms.batch_ms);
-        // Those behind the first one have no answer because they wait for it, or not for as long.
+        // Messages behind the first one have no answer because they wait for it, or not for as long.
         self.lose(now, at, why.into(), 1);
         Action::Disconnect { line: at }
     }
@@ -304,9 +304,14 @@ impl Forwarder {
         self.lines[at].link = Link::Up;
     }
 
+    /// Something is wrong with the endpoint itself, or is to be said of what was sent all the same: it is the last error.
+    pub fn note(&mut self, now: Time, why: Arc<str>) {
+        self.last_error = Some((now, why));
+    }
+
     /// A line could not be connected.
     pub fn not_connected(&mut self, now: Time, at: usize, why: Arc<str>) {
-        self.last_error = Some((now, why));
+        self.note(now, why);
         let line = &mut self.lines[at];
         line.failures = line.failures.saturating_add(1);
         line.link = Link::Down(self.jitter.after(now, self.terms.reconnect.wait_ms(line.failures)));
@@ -435,7 +440,7 @@ impl Forwarder {
         }
     }
 
-    /// What becomes of what was under way on a line that is lost.
+    /// Puts back the batch of a line that is lost, but for a message that is found out.
     fn lose_batch(&mut self, now: Time, at: usize, batch: Batch, why: &Arc<str>, on_their_way: usize) {
         let Batch { lane, items, aside, is_last, .. } = batch;
         let alone = on_their_way == 1 && aside.is_none();

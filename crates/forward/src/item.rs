@@ -52,7 +52,7 @@ pub enum End {
     Done,
     /// The connection is lost. Of what has no answer nobody knows whether it arrived.
     Lost {
-        /// So many messages were on their way, the first of those without an answer; 0: it broke while nothing was.
+        /// How many messages were on their way: the first of those without an answer. 0: none was.
         on_their_way: usize,
         /// In words for people.
         why: Arc<str>,

@@ -41,16 +41,16 @@ pub(crate) struct Suspects {
 #[derive(Clone, Debug)]
 struct Suspect {
     losses: u32,
-    /// Those since it was last found that it may be the receiver.
+    /// Losses since a probe was last lost, too.
     since_probe: u32,
-    /// What had been answered before the first.
+    /// How many answers there had been before the first loss.
     answered: u64,
     /// How the line was lost last.
     why: Arc<str>,
     is_convicted: bool,
 }
 
-/// Which messages of those that were leased go together.
+/// The messages of a lease that are sent together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// The first ones, so many.
@@ -64,14 +64,14 @@ pub(crate) enum Choice {
 pub(crate) enum Verdict {
     /// The line may have been at fault.
     PutBack,
-    /// It may be the receiver: the lane is left alone for so long, ms.
+    /// The receiver may be at fault: the lane is left alone for so long, ms.
     LeaveAlone(u64),
     /// It waits aside for so long, ms.
     Aside(u64),
 }
 
 impl Suspects {
-    /// What is sent of these, which are of one lane and not none.
+    /// Chooses what is sent of these leased messages of one lane; there is one at least.
     pub(crate) fn choose(&self, items: &VecDeque<Item>) -> Choice {
         let suspect = |item: &Item| self.all.get(&item.receipt.seq);
         match items.front().and_then(suspect) {

@@ -98,6 +98,10 @@ pub(crate) struct MessageOut<'a> {
     /// Its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
+    /// The weight that its publisher gave its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000)]
+    key_weight: Option<u32>,
     /// The media type of its body.
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
@@ -428,6 +432,7 @@ impl<'a> MessageOut<'a> {
             delivery_count: view.count,
             bytes: view.bytes,
             key: view.key.as_deref(),
+            key_weight: view.key_weight,
             content_type: content.content_type(),
             user_id: content.user_id(),
             properties: content.properties().into_iter().collect(),

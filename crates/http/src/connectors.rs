@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use overtake_connectors::{Connector, ConnectorView, NotConfigured, Provenance, Vault};
 use overtake_lane::{Refusal, Time};
-use overtake_redact::{Strict, reason};
+use overtake_redact::{Strict, json_reason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,7 +73,7 @@ pub(crate) fn definition<C: DeserializeOwned>(value: Value) -> Result<C, Problem
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
-        let why = Vault::OF_API.phrase(&reason(&error.into_inner().to_string()));
+        let why = Vault::OF_API.phrase(&json_reason(&error.into_inner().to_string()));
         // Keys of a cluster stand among others, and its reader names them.
         match why.strip_prefix('`').and_then(|rest| rest.split_once("`: ")) {
             Some((key, why)) if !key.contains(['`', ' ']) => {
@@ -115,11 +115,10 @@ impl From<NotConfigured> for Problem {
                 "delete those that nobody needs",
             )
             .detail(told),
-            NotConfigured::Bad(why) => {
-                let key =
-                    why.split(": ").next().filter(|key| !key.contains(' ')).unwrap_or_default().to_owned();
-                Self::bad_value(key, why)
-            }
+            NotConfigured::Bad(why) => match why.split_once(": ").filter(|(key, _)| !key.contains(' ')) {
+                Some((key, why)) => Self::bad_value(key.trim_matches('`').to_owned(), why.to_owned()),
+                None => Self::bad_value(String::new(), why),
+            },
             NotConfigured::OfFile => Self::new(
                 StatusCode::CONFLICT,
                 "configured-in-file",

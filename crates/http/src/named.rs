@@ -215,8 +215,8 @@ pub(crate) async fn named(problem: Problem, desk: &Desk, name: &str) -> Problem 
         "no-such-exchange" => ("exchange", exchanges(desk).await),
         "priority-unknown" | "priority-out-of-range" => {
             let Ok(queue) = desk.queue(name).await else { return problem };
-            let scheme = queue.effective_settings().scheme;
-            let takes = taken_by(scheme);
+            let settings = queue.effective_settings();
+            let (scheme, takes) = (settings.scheme, taken_by(settings.known_scheme()));
             let hint = match problem.0.body().about() {
                 Some("import_priority") => "send one of them, or `most-urgent`; nothing was done",
                 _ => "send one of them, or none; nothing was done",
@@ -270,13 +270,20 @@ fn full(queue: &QueueView) -> String {
 }
 
 /// What a queue of this scheme takes as a priority.
-fn taken_by(scheme: Scheme) -> String {
+fn taken_by(scheme: Option<Scheme>) -> String {
     match scheme {
-        Scheme::TenLevel => "0 to 9, larger first; above 9 counts as 9".to_owned(),
-        Scheme::Signed => "BULK, LOW, NORMAL, HIGH, CRITICAL, or a 32-bit integer, larger first".to_owned(),
-        Scheme::Named => "critical, high, normal, low, background".to_owned(),
-        Scheme::Route => "0 to 9, 0 first".to_owned(),
-        Scheme::Max(most) => format!("0 to {most}, larger first; above {most} counts as {most}"),
+        None => "any 32-bit integer, or a name that `signed` or `named` has; they only travel".to_owned(),
+        Some(Scheme::TenLevel) => "0 to 9, larger first; above 9 counts as 9, up to 32 bits".to_owned(),
+        Some(Scheme::Signed) => {
+            "BULK, LOW, NORMAL, HIGH, CRITICAL, or a 32-bit integer, larger first".to_owned()
+        }
+        Some(Scheme::Named) => {
+            "critical, high, normal, low, background, or for these 100, 50, 0, -50, -100".to_owned()
+        }
+        Some(Scheme::Route) => "0 to 9, 0 first".to_owned(),
+        Some(Scheme::Max(most)) => {
+            format!("0 to {most}, larger first; above {most} counts as {most}, up to 32 bits")
+        }
     }
 }
 

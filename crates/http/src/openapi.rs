@@ -29,7 +29,7 @@ pub(crate) fn base() -> OpenApi {
         .description(Some(
             "A durable message broker in which urgent work overtakes bulk work. Every error is a Problem with a `code` \
              for programs and a `hint` for people. A query parameter that an operation does not take is refused; one with an \
-             empty value counts as left out, except `if` and `import_priority`.",
+             empty value counts as left out, except `if`, `import_priority`, `priority` and `wait_ms`.",
         ))
         .license(Some(license));
     OpenApiBuilder::new().info(info).build()

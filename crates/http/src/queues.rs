@@ -10,7 +10,7 @@ use overtake_access::Desk;
 use overtake_api::params::{self, Params, queue_cursor_text};
 use overtake_api::problem;
 use overtake_engine::DeclareQueue;
-use overtake_lane::{Existing, Given, Identity, LaneView, QueueView, Refusal, Settings};
+use overtake_lane::{Existing, Given, Identity, KeyView, LaneView, QueueView, Refusal, Settings};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -22,7 +22,7 @@ use crate::decode;
 use crate::login::At;
 use crate::path::QueueName;
 use crate::problem::Problem;
-use crate::schema::{LaneSchema, SettingsSchema};
+use crate::schema::{KeySchema, LaneSchema, SettingsSchema};
 use crate::settings;
 
 /// The paths of queues.
@@ -82,6 +82,10 @@ struct QueueOut<'a> {
     /// Its lanes, the most urgent first.
     #[schema(value_type = Vec<LaneSchema>)]
     lanes: &'a [LaneView],
+    /// Its keys with the most messages ready and leased, the largest first, where its settings speak of keys: at most 10. Left out when there are none.
+    #[serde(skip_serializing_if = "<[KeyView]>::is_empty")]
+    #[schema(value_type = Option<Vec<KeySchema>>)]
+    keys: &'a [KeyView],
 }
 
 /// What a queue is from the moment it is made. One that is made over HTTP is durable and nothing else.
@@ -182,6 +186,7 @@ impl<'a> QueueOut<'a> {
             waiting: view.waiting,
             quarantined: (view.quarantined > 0).then_some(view.quarantined),
             lanes: &view.lanes,
+            keys: &view.keys,
         }
     }
 }
@@ -281,8 +286,8 @@ fn about_setting(problem: Problem) -> Problem {
 
 /// Changes some settings of a queue.
 ///
-/// Settings that the body does not name stay as they are, and `null` is the default. `backoff` and `lanes` are changed part by part, every
-/// other setting as a whole. Messages that wait stay, and go by the new settings from now on.
+/// Settings that the body does not name stay as they are, and `null` is the default. `backoff`, `lanes` and `key_weights` are changed part by
+/// part, every other setting as a whole. Messages that wait stay, and go by the new settings from now on.
 #[utoipa::path(
     patch, path = "/v1/queues/{queue}", tag = "queues",
     params(

@@ -122,7 +122,7 @@ struct RoutesChanged {
     applied: bool,
     /// Each change, in words.
     changes: Vec<String>,
-    /// Each key of the manifest that was passed over because it says nothing about routes, in words.
+    /// Each key of the manifest that says nothing about routes and was passed over, and each part of a condition that is probably a slip, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -180,6 +180,9 @@ struct RouteCopyOut {
     /// How long it lives, seconds; missing: as its queue says.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_secs: Option<u32>,
+    /// `true`: the queue is not there, so the copy is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    left_out: bool,
 }
 
 /// The routes of the virtual host, what they did, and where their copies are.
@@ -249,6 +252,8 @@ async fn set_routes(
 )]
 async fn test_routes(At(desk): At, State(app): State<Arc<App>>, Json(mut ask): Json<RouteTest>) -> Answer {
     let view = desk.routes().await?;
+    // The queues of its endpoints are made with it.
+    let makes_queues = ask.manifest.is_some();
     let set = match ask.manifest {
         None => view.set,
         Some(manifest) => {
@@ -264,7 +269,13 @@ async fn test_routes(At(desk): At, State(app): State<Arc<App>>, Json(mut ask): J
     let message =
         ask.message.into_message(Target::default(), limits(&app)).map_err(|no| no.inside("message"))?;
     let sender = desk.sender(&message).map_err(overtake_access::NotDone::from)?;
-    json(StatusCode::OK, &tested(&set, &path_of(&ask.path), &message, &sender))
+    let mut tested = tested(&set, &path_of(&ask.path), &message, &sender);
+    for copy in &mut tested.copies {
+        let is_made = makes_queues && !leads_to_a_queue(&set, &copy.route);
+        let found = desk.queue(&copy.queue).await;
+        copy.left_out = !is_made && found.is_err_and(|not| not.is(Refusal::NoSuchQueue));
+    }
+    json(StatusCode::OK, &tested)
 }
 
 /// Publishes a message that comes from a path: routes decide who gets a copy, at which priority, for how long.
@@ -398,12 +409,18 @@ fn tested(set: &RouteSet, path: &str, message: &NewMessage, sender: &Sender) -> 
         queue: table.sink(copy.route).name().to_owned(),
         priority: copy.priority,
         ttl_secs: copy.ttl_secs,
+        left_out: false,
     });
     RouteTestOut {
         routes: table.ids().map(say).collect(),
         copies: copies.collect(),
         fallback: routing.is_fallback(),
     }
+}
+
+/// Whether a route names a queue itself, which must be there.
+fn leads_to_a_queue(set: &RouteSet, route: &str) -> bool {
+    set.manifest().route(route).is_some_and(|route| matches!(route.route.sink, Sink::Queue(_)))
 }
 
 fn route_of<'a>(manifest: &'a Manifest, table: &RouteTable, id: RouteId) -> &'a NamedRoute {

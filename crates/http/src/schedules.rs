@@ -11,7 +11,7 @@ use overtake_api::body::{Limits, MessageIn};
 use overtake_api::name::checked_queue;
 use overtake_api::schema::PrioritySchema;
 use overtake_engine::{Failure, NewMessage, Target};
-use overtake_lane::{Given, Headers, Refusal};
+use overtake_lane::{Given, Headers, Refusal, check_key};
 use overtake_schedules::{
     BODY_LEN_MAX, BadCron, Cron, NotScheduled, SCHEDULES_MAX, Schedule, ScheduleView, Template,
 };
@@ -99,6 +99,10 @@ struct ScheduledOut<'a> {
     /// Its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
+    /// The weight that it gives its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000)]
+    key_weight: Option<u32>,
     /// Its time to live from the moment it is due, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
@@ -149,11 +153,12 @@ impl<'a> ScheduleOut<'a> {
 
 impl<'a> ScheduledOut<'a> {
     fn of(message: &'a Template) -> Self {
-        let Template { priority, key, ttl_ms, content } = message;
+        let Template { priority, key, key_weight, ttl_ms, content } = message;
         let body = std::str::from_utf8(&content.body).ok();
         Self {
             priority,
             key: key.as_deref(),
+            key_weight: *key_weight,
             ttl_ms: *ttl_ms,
             content_type: content.content_type(),
             headers: content.headers(),
@@ -178,12 +183,13 @@ impl ScheduleIn {
         }
         let to = Target::Queue(Arc::clone(&queue));
         let message = self.message.into_message(to, limits).map_err(|problem| problem.inside("message"))?;
-        let NewMessage { priority, key, ttl_ms, content, .. } = message;
+        let NewMessage { priority, key, key_weight, ttl_ms, content, .. } = message;
+        check_key(key.as_deref(), key_weight).map_err(|refusal| Problem::from(refusal).inside("message"))?;
         Ok(Schedule {
             queue,
             cron: Cron::parse(&self.cron, &self.timezone)?,
             user: Arc::clone(desk.who().user()),
-            message: Template { priority, key, ttl_ms, content },
+            message: Template { priority, key, key_weight, ttl_ms, content },
         })
     }
 }

@@ -90,6 +90,9 @@ pub(crate) struct SettingsSchema {
     /// Whether the keys of a lane take turns.
     #[schema(required = false)]
     fair_keys: bool,
+    /// The turns of a key beside those of others where keys take turns, 1 to 1,000; 1 where nothing is said. Needs `fair_keys`.
+    #[schema(required = false)]
+    key_weights: BTreeMap<String, u32>,
     /// Most messages waiting (ready and delayed).
     #[schema(required = false)]
     max_length: u64,
@@ -284,6 +287,22 @@ pub(crate) enum DeadLetterSchema {
     },
 }
 
+/// The messages of a key, as they are now.
+#[derive(ToSchema)]
+#[schema(as = Key)]
+pub(crate) struct KeySchema {
+    /// The key; empty: the messages without one.
+    key: String,
+    /// Its turns beside those of others, where keys take turns.
+    weight: u32,
+    /// Messages ready.
+    ready: u64,
+    /// Messages leased.
+    leased: u64,
+    /// Age of the oldest ready message, ms; 0 when none is.
+    oldest_age_ms: u64,
+}
+
 /// A lane as it is now. Counters count since the broker started.
 #[derive(ToSchema, Serialize, Default)]
 #[schema(as = Lane)]
@@ -355,7 +374,7 @@ pub(crate) struct WaitSchema {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overtake_lane::{Backoff, LaneView, Settings};
+    use overtake_lane::{Backoff, KeyView, LaneView, Settings};
     use serde_json::{Value, json};
     use utoipa::PartialSchema;
 
@@ -376,7 +395,7 @@ mod tests {
             "default_priority": 1, "lanes": {"1": {"max_active": 1}}, "last_value": "key",
             "reject_below": {"depth": 1, "priority": 1}, "history": "h",
             "rate_limit": {"messages": 1, "per_ms": 1}, "key_rate_limit": {"messages": 1, "per_ms": 1},
-            "partitions": {"mode": "bands", "count": 2, "bands": [5]},
+            "partitions": {"mode": "bands", "count": 2, "bands": [5]}, "key_weights": {"k": 1},
         });
         let settings: Settings = serde_json::from_value(every).expect("settings");
         assert_eq!(properties::<SettingsSchema>(), keys(&serde_json::to_value(&settings).expect("JSON")));
@@ -395,5 +414,7 @@ mod tests {
         let lane = serde_json::to_value(LaneView::default()).expect("JSON");
         assert_eq!(properties::<LaneSchema>(), keys(&lane));
         assert_eq!(properties::<WaitSchema>(), keys(&lane["wait"]));
+        let key = KeyView { key: "k".into(), weight: 1, ready: 0, leased: 0, oldest_age_ms: 0 };
+        assert_eq!(properties::<KeySchema>(), keys(&serde_json::to_value(key).expect("JSON")));
     }
 }

@@ -2,13 +2,15 @@
 
 use overtake_api::problem::Difference;
 use overtake_lane::Settings;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::decode::decode;
 use crate::problem::Problem;
 
-/// Settings that are tables of independent parts. All other settings are compared and replaced as a whole.
-const TABLES: [&str; 2] = ["backoff", "lanes"];
+/// Settings that are tables of independent parts. All other settings are compared and replaced as a whole, but for [`WEIGHTED`].
+const TABLES: [&str; 3] = ["backoff", "lanes", "key_weights"];
+/// A value of `picker` that is a table of independent parts, too: the weights of lanes, by name.
+const WEIGHTED: &str = "weighted";
 
 /// The settings that a request names and that are others in a queue. `said` is the body of the request, `asked` is what it says with
 /// defaults for what it leaves out: those count only where `said` has the setting.
@@ -19,17 +21,37 @@ pub(crate) fn differences(said: &Map<String, Value>, asked: &Settings, here: &Se
         let (asked, here) = (asked.get(key), here.get(key));
         match (TABLES.contains(&key.as_str()), said, asked, here) {
             (true, Value::Object(said), Some(Value::Object(asked)), Some(Value::Object(here))) => {
-                for (part, said) in said {
-                    let setting = format!("{key}.{part}");
-                    // A lane is a table itself: `{}` where it has no cap.
-                    let (asked, here) = (asked.get(part).unwrap_or(said), here.get(part));
-                    note(&mut all, setting, here, Some(asked));
-                }
+                note_parts(&mut all, key, said, asked, here);
             }
-            _ => note(&mut all, key.clone(), here, asked),
+            _ => match (weights(key, Some(said)), weights(key, asked), weights(key, here)) {
+                (Some(said), Some(asked), Some(here)) => {
+                    note_parts(&mut all, &format!("{key}.{WEIGHTED}"), said, asked, here);
+                }
+                _ => note(&mut all, key.clone(), here, asked),
+            },
         }
     }
     all
+}
+
+/// The weights of lanes, where the setting `key` is a picker by weights.
+fn weights<'v>(key: &str, value: Option<&'v Value>) -> Option<&'v Map<String, Value>> {
+    let table = value.filter(|_| key == "picker")?.as_object().filter(|table| table.len() == 1)?;
+    table.get(WEIGHTED)?.as_object()
+}
+
+fn note_parts(
+    all: &mut Vec<Difference>,
+    key: &str,
+    said: &Map<String, Value>,
+    asked: &Map<String, Value>,
+    here: &Map<String, Value>,
+) {
+    for (part, said) in said {
+        // A lane is a table itself: `{}` where it has no cap.
+        let (asked, here) = (asked.get(part).unwrap_or(said), here.get(part));
+        note(all, format!("{key}.{part}"), here, Some(asked));
+    }
 }
 
 fn note(all: &mut Vec<Difference>, setting: String, here: Option<&Value>, asked: Option<&Value>) {
@@ -40,7 +62,7 @@ fn note(all: &mut Vec<Difference>, setting: String, here: Option<&Value>, asked:
 }
 
 /// The settings of a queue with a change: what it does not name stays, and `null` is the default (RFC 7396, but only the tables in
-/// [`TABLES`] are changed part by part).
+/// [`TABLES`] and the weights of a picker are changed part by part).
 ///
 /// # Errors
 /// 422 for a change that names no setting or has a value that cannot be.
@@ -53,16 +75,15 @@ pub(crate) fn changed(before: &Settings, change: &Map<String, Value>) -> Result<
         }
         match (is_table, value, after.get_mut(key)) {
             (_, Value::Null, _) => drop(after.remove(key)),
-            (true, Value::Object(parts), Some(Value::Object(there))) => {
-                for (part, value) in parts {
-                    if value.is_null() {
-                        there.remove(part);
-                    } else {
-                        there.insert(part.clone(), value.clone());
-                    }
+            (true, Value::Object(parts), Some(Value::Object(there))) => merge(there, parts),
+            (_, _, there) => match weights(key, Some(value)) {
+                Some(parts) => {
+                    let mut all = weights(key, there.as_deref()).cloned().unwrap_or_default();
+                    merge(&mut all, parts);
+                    after.insert(key.clone(), json!({ WEIGHTED: all }));
                 }
-            }
-            _ => drop(after.insert(key.clone(), value.clone())),
+                None => drop(after.insert(key.clone(), value.clone())),
+            },
         }
     }
     // An unknown key is refused even where it is to be reset.
@@ -72,6 +93,17 @@ pub(crate) fn changed(before: &Settings, change: &Map<String, Value>) -> Result<
     let settings: Settings = decode(Value::Object(after).to_string().as_bytes()).map_err(without_place)?;
     validate(&settings)?;
     Ok(settings)
+}
+
+/// Changes parts of a table; `null` takes one away.
+fn merge(table: &mut Map<String, Value>, parts: &Map<String, Value>) {
+    for (part, value) in parts {
+        if value.is_null() {
+            table.remove(part);
+        } else {
+            table.insert(part.clone(), value.clone());
+        }
+    }
 }
 
 /// Refuses settings that contradict each other or are out of range.
@@ -99,8 +131,6 @@ fn table(settings: &Settings) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn settings(value: Value) -> Settings {
@@ -135,6 +165,16 @@ mod tests {
             &[("lanes.high", here, asked)],
         );
         check(json!({"history": "h"}), json!({}), &[("history", Value::Null, json!("h"))]);
+        check(
+            json!({"picker": {"weighted": {"9": 3}}}),
+            json!({"picker": {"weighted": {"9": 5, "4": 2}}}),
+            &[("picker.weighted.9", json!(5), json!(3))],
+        );
+        check(
+            json!({"picker": {"weighted": {"9": 3}}}),
+            json!({}),
+            &[("picker", json!("strict"), json!({"weighted": {"9": 3}}))],
+        );
     }
 
     #[test]
@@ -158,9 +198,23 @@ mod tests {
             json!({"scheme": "named", "lanes": {"high": {"max_active": 2}}}),
         );
         check(
+            json!({"fair_keys": true, "key_weights": {"a": 2, "b": 3}}),
+            json!({"key_weights": {"b": null, "c": 4}}),
+            json!({"fair_keys": true, "key_weights": {"a": 2, "c": 4}}),
+        );
+        check(
             json!({"dead_letter": {"queue": "a"}}),
             json!({"dead_letter": {"exchange": {"name": "x"}}}),
             json!({"dead_letter": {"exchange": {"name": "x"}}}),
+        );
+        let weighted = |weights: Value| json!({"picker": {"weighted": weights}});
+        check(weighted(json!({"9": 5})), weighted(json!({"4": 2})), weighted(json!({"9": 5, "4": 2})));
+        check(weighted(json!({"9": 5, "4": 2})), weighted(json!({"9": null})), weighted(json!({"4": 2})));
+        check(json!({"picker": "strict"}), weighted(json!({"4": 2, "9": null})), weighted(json!({"4": 2})));
+        check(
+            weighted(json!({"9": 5})),
+            json!({"picker": {"aging_ms": 7}}),
+            json!({"picker": {"aging_ms": 7}}),
         );
         check(json!({"order": "fifo"}), json!({"order": "priority"}), json!({}));
         check(json!({}), json!({"lanes": {"low": null}}), json!({}));

@@ -23,7 +23,7 @@ impl Broker {
     ) -> Result<Reply, Refusal> {
         let id = self.named(name, step)?;
         let queue = self.queue_ref(id);
-        let priority = queue.map_priority(given)?;
+        let priority = queue.settings.map_priority(given)?;
         queue.lanes.check(priority)?;
         let queue = self.bring_chosen(id, which);
         let slots = queue.chosen(which, |queue, slot| queue.check_waiting(slot))?;
@@ -144,7 +144,10 @@ impl Broker {
             State::Ready | State::Delayed { .. } => self.id_of(queue.vhost, name)?,
         };
         let target = self.queue_ref(home);
-        let priority = promote.map_or(Ok(message.priority), |given| target.map_priority(given))?;
+        let priority = match promote {
+            Some(given) => target.settings.map_priority(given)?,
+            None => self.priority_at_home(queue.id, home, message).ok_or(Refusal::NoSuchQueue)?.0,
+        };
         target.check_return(message.id().filter(|_| home != queue.id || message.state == State::Dead))?;
         target.check_value(message.key())?;
         target.lanes.check(priority)?;
@@ -169,9 +172,10 @@ impl Broker {
             return;
         }
         let mut message = self.queue_mut(id).move_away(slot, false);
-        if let Some((priority, given)) = promote {
-            (message.priority, message.original) = (priority, given.original());
-        }
+        let priority = match promote {
+            Some((priority, given)) => (priority, self.queue_ref(home).settings.original(given)),
+            None => self.priority_at_home(id, home, &message).expect("its home was looked for"),
+        };
         if let Some(extras) = &mut message.extras {
             if let Some(deaths) = &mut extras.deaths {
                 Arc::make_mut(deaths).comes_home();
@@ -180,7 +184,7 @@ impl Broker {
                 message.try_again(&record);
             }
         }
-        self.arrive(id, vec![home], message, step);
+        self.arrive(id, vec![(home, priority)], message, step);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::ids::{Asker, ConsumerId, LeaseId, Numbers, QueueId, Receipt, Time, Vh
 use crate::letters::{Letters, NoLetters};
 use crate::message::{PutBack, Settled};
 use crate::metadata::Metadata;
-use crate::priority::Given;
+use crate::priority::{Given, Original, Priority};
 use crate::progress::WorkNotes;
 use crate::pushes::{PushLimits, Pushes};
 use crate::queue::{LeaseEnd, Queue};
@@ -220,6 +220,9 @@ impl Broker {
                 Ok(Reply::Each(results))
             }
             Command::Finish { receipt, outcome, report } => self.finish(&receipt, outcome, *report, step),
+            Command::FinishLate { queue, id, attempt, outcome, report } => {
+                self.finish_late(&queue, id, attempt, outcome, *report, step)
+            }
             Command::CancelMessages { queue, which } => self.cancel_messages(&queue, &which, step),
             Command::Extend { receipts, visibility_ms } => {
                 let results = receipts.iter().map(|receipt| {
@@ -282,7 +285,7 @@ impl Broker {
             self.rule_late(receipt.queue, step);
         }
         match checked {
-            Ok(slot) => self.settle(receipt, slot, outcome, report, step),
+            Ok(slot) => self.settle(receipt.queue, slot, outcome, report, step),
             Err(_) => {
                 let vhost = self.asking.vhost;
                 let queue = self.queues.get_mut(&receipt.queue).filter(|queue| queue.vhost == vhost);
@@ -297,13 +300,13 @@ impl Broker {
     /// Ends a lease that was checked. What was reported of the work goes into the record of the message, if it ends and has one.
     pub(crate) fn settle(
         &mut self,
-        receipt: &Receipt,
+        id: QueueId,
         slot: Slot,
         outcome: Outcome,
         report: Report,
         step: &mut Step,
     ) {
-        let (now, id) = (self.now, receipt.queue);
+        let now = self.now;
         let notes = &mut self.work_notes;
         let queue = self.queues.get_mut(&id).expect("the queue of a lease is there");
         let end = match outcome {
@@ -316,12 +319,17 @@ impl Broker {
                 queue.put_back(now, slot, &end, notes, step)
             }
             Outcome::Release => queue.put_back(now, slot, &LeaseEnd::of(PutBack::Released), notes, step),
-            Outcome::Reject if queue.is_asked_back(slot) => Some(End::Cancelled),
+            Outcome::Reject | Outcome::Timeout if queue.is_asked_back(slot) => Some(End::Cancelled),
             Outcome::Reject => Some(End::Dies(DeathReason::Rejected)),
+            Outcome::Timeout => Some(End::Dies(DeathReason::Timeout)),
         };
+        let seq = queue.entries[slot].message.seq;
         match end {
             None => {}
-            Some(End::Dies(reason)) => self.dead_letter(id, receipt.seq, reason, report, step),
+            Some(End::Dies(reason)) => self.dead_letter(id, seq, reason, report, step),
+            Some(End::Spent(why)) => {
+                self.dead_letter(id, seq, DeathReason::DeliveryLimit, report.or_error(why.error()), step)
+            }
             Some(End::Cancelled) => self.end(id, slot, Ending::Cancelled, Settled::Removed, report, step),
         }
     }
@@ -452,7 +460,7 @@ impl Broker {
         self.seats.contains_key(&consumer)
     }
 
-    /// The priority a given one means in a queue.
+    /// The priority a given one means in a queue, and the form in which its messages keep the given one.
     ///
     /// # Errors
     /// As [`Broker::id_of`], and what the scheme says.
@@ -461,8 +469,9 @@ impl Broker {
         vhost: VhostId,
         name: &str,
         given: &Given,
-    ) -> Result<crate::priority::Priority, Refusal> {
-        self.queue_ref(self.id_of(vhost, name)?).map_priority(given)
+    ) -> Result<(Priority, Original), Refusal> {
+        let settings = &self.queue_ref(self.id_of(vhost, name)?).settings;
+        Ok((settings.map_priority(given)?, settings.original(given)))
     }
 
     /// The exchanges of a virtual host.

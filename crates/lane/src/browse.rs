@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::broker::Broker;
 use crate::entries::Slot;
+use crate::groups::Standing;
 use crate::ids::{Place, QueueId, Receipt, Seq, Time, VhostId};
 use crate::lane::Lane;
 use crate::message::{Message, State, Status, public_id};
@@ -17,7 +18,9 @@ use crate::record::Ending;
 use crate::refusal::Refusal;
 use crate::run::Run;
 use crate::settings::Order;
-use crate::view::{BrowseOrder, Count, Cursor, LaneView, Look, MessageView, Query, QueueView};
+use crate::view::{
+    BrowseOrder, Count, Cursor, KEYS_SHOWN, KeyView, LaneView, Look, MessageView, Query, QueueView,
+};
 use crate::walk::Walk;
 
 impl Queue {
@@ -191,6 +194,7 @@ impl Queue {
             count: message.count,
             bytes: message.bytes,
             key: message.key().map(ToOwned::to_owned),
+            key_weight: message.key_weight(),
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             work: message.work().copied(),
             record: message.record().cloned(),
@@ -229,7 +233,18 @@ impl Queue {
             next_seq: self.next_seq,
             quarantined: self.runs.values().chain(self.quarantined.values()).map(Run::quarantined).sum(),
             lanes,
+            keys: self.largest_keys(now),
         }
+    }
+
+    fn largest_keys(&self, now: Time) -> Vec<KeyView> {
+        let largest = self.groups.as_ref().map(|groups| groups.largest(KEYS_SHOWN)).unwrap_or_default();
+        let view = |Standing { key, weight, ready, leased, oldest }| {
+            let oldest = oldest.and_then(|seq| self.look(seq));
+            let oldest_age_ms = oldest.map_or(0, |(_, message)| now.since(message.since));
+            KeyView { key: key.into(), weight, ready, leased, oldest_age_ms }
+        };
+        largest.into_iter().map(view).collect()
     }
 
     fn view_lane(&self, now: Time, rank: usize, lane: &Lane) -> LaneView {

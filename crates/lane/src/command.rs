@@ -193,6 +193,20 @@ pub enum Command {
         /// What its record says, if the message ends and its queue has a history.
         report: Box<Report>,
     },
+    /// Ends a message that waits for its next attempt, as its last attempt says late: its lease ran out before. Answers [`Reply::Done`]. An outcome
+    /// by which a message waits again leaves it as it is.
+    FinishLate {
+        /// The queue.
+        queue: Arc<str>,
+        /// Its id (its own, or `seq-N`).
+        id: Box<str>,
+        /// The attempt that says so, from 1.
+        attempt: u32,
+        /// How the attempt ended.
+        outcome: Outcome,
+        /// The report on the attempt, for the record.
+        report: Box<Report>,
+    },
     /// Takes messages back: those that wait are removed. Who works on one by a pull is told when it asks for more time
     /// ([`Refusal::CancelAsked`]); however it then comes back, unless it is acknowledged, it is cancelled.
     CancelMessages {
@@ -265,6 +279,9 @@ pub struct Publish {
     pub origin: Option<Box<Origin>>,
     /// The key.
     pub key: Option<Box<str>>,
+    /// The turns of its key beside those of others, where keys take turns and the settings of the queue give this key no weight: 1 to
+    /// [`KEY_WEIGHT_MAX`](crate::KEY_WEIGHT_MAX).
+    pub key_weight: Option<u32>,
     /// The message's own time to live, ms; `None`: unset; 0: over unless a consumer takes it at once.
     pub ttl_ms: Option<u64>,
     /// The time to live, ms, 1 or more, that stands in for the queue's and the global one; `None`: they hold.
@@ -368,6 +385,8 @@ pub enum Outcome {
     Release,
     /// It can never be done: dead-letter at once.
     Reject,
+    /// The work took too long: the message ends as when the queue's `run_timeout_ms` is over.
+    Timeout,
 }
 
 /// A consumer that stays.

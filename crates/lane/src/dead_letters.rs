@@ -14,6 +14,7 @@ use crate::history::End;
 use crate::ids::{QueueId, Seq, VhostId};
 use crate::letters::{Letter, Route};
 use crate::message::{Located, Message, Settled, State};
+use crate::priority::{Given, Original, Priority};
 use crate::queue::Queue;
 use crate::record::{Attempts, Ending, Record, Report};
 use crate::refusal::Refusal;
@@ -54,6 +55,10 @@ impl Broker {
                     self.dead_letter(id, seq, reason, Report::default(), step);
                     self.queue_mut(id).withdraw(held);
                 }
+                End::Spent(why) => {
+                    let report = Report::of_error(why.error());
+                    self.dead_letter(id, seq, DeathReason::DeliveryLimit, report, step);
+                }
                 End::Cancelled => {
                     self.end(id, slot, Ending::Cancelled, Settled::Removed, Report::default(), step);
                 }
@@ -83,7 +88,8 @@ impl Broker {
         let is_dead_lettered =
             settings.overflow == Overflow::RejectDeadLetter && settings.dead_letter != DeadLetterTo::Drop;
         if refusal == Refusal::QueueFull && is_dead_lettered {
-            let priority = queue.map_priority(&publish.priority).expect("a full queue has understood it");
+            let priority =
+                queue.settings.map_priority(&publish.priority).expect("a full queue has understood it");
             // The publisher lets go of the content when it sees the refusal.
             step.effects.push(Effect::Shared(publish.place));
             let seq = queue.lay_down(now, publish, priority, default_ttl_ms, step);
@@ -117,6 +123,7 @@ impl Broker {
                 extras.deaths = Some(deaths);
                 extras.attempts = attempts.or(extras.attempts.take());
                 self.stirred.extend(&targets);
+                let targets = self.as_urgent_in(id, targets, &message);
                 self.arrive(id, targets, message, step);
             }
             (fate, Some(history)) => {
@@ -173,7 +180,11 @@ impl Broker {
                 Onward::Stays => return Fate::Stays(deaths.into()),
                 Onward::Goes(open, route) => (open, route),
             };
-        let takes = |target: &QueueId| self.queue_ref(*target).can_take(message, *target == id, reason);
+        let takes = |target: &QueueId| {
+            let priority = self.priority_in(id, *target, message);
+            let (priority, _) = priority.expect("a queue that is bound is there");
+            self.queue_ref(*target).can_take(message, priority, *target == id, reason)
+        };
         let targets: Vec<QueueId> = open.into_iter().filter(takes).collect();
         if targets.is_empty() {
             return Fate::Stays(deaths.into());
@@ -269,17 +280,63 @@ impl Broker {
         routed.queues.iter().filter_map(|name| vhost.queue(name).ok()).collect()
     }
 
-    /// Puts a message that left one queue into others, as new there but for what it is.
+    /// The priority of a message of one queue in another, and what was given: where their schemes differ, what is as urgent there. The history of a queue keeps
+    /// what it was. `None`: one of the queues is not there.
+    #[must_use]
+    pub fn priority_in(&self, from: QueueId, to: QueueId, message: &Message) -> Option<(Priority, Original)> {
+        let (here, there) = (self.queues.get(&from)?, self.queues.get(&to)?);
+        let is_history = |of: &Queue, other: &Queue| of.settings.history.as_deref() == Some(&*other.name);
+        let (ours, theirs) = (here.settings.scheme, there.settings.scheme);
+        if ours == theirs || is_history(here, there) || is_history(there, here) {
+            return Some((message.priority, message.original));
+        }
+        let given = theirs.words_for(ours, message.priority);
+        let priority = there.settings.map_priority(&given).expect("a scheme knows its own words");
+        Some((priority, there.settings.original(&given)))
+    }
+
+    /// As [`Broker::priority_in`], of a message that goes back to its home: into the lane where it was, unless its priority was changed meanwhile.
+    #[must_use]
+    pub fn priority_at_home(
+        &self,
+        from: QueueId,
+        home: QueueId,
+        message: &Message,
+    ) -> Option<(Priority, Original)> {
+        let (here, there) = (self.queues.get(&from)?, self.queues.get(&home)?);
+        let (ours, theirs) = (here.settings.scheme, there.settings.scheme);
+        match message.home_lane().and_then(|lane| theirs.named(lane)) {
+            // As dead letters that were not translated have it.
+            Some(was) if was == message.priority => Some((was, message.original)),
+            Some(was) if ours != theirs && ours.map(&Given::Of(theirs, was)) == Ok(message.priority) => {
+                Some((was, Original::Name))
+            }
+            _ => self.priority_in(from, home, message),
+        }
+    }
+
+    /// The same queues, with the priority of a message in each.
+    pub(crate) fn as_urgent_in(
+        &self,
+        from: QueueId,
+        targets: Vec<QueueId>,
+        message: &Message,
+    ) -> Vec<(QueueId, (Priority, Original))> {
+        let priority = |to| self.priority_in(from, to, message).expect("a queue that is named is there");
+        targets.into_iter().map(|target| (target, priority(target))).collect()
+    }
+
+    /// Puts a message that left one queue into others, as new there but for what it is, with a priority for each.
     pub(crate) fn arrive(
         &mut self,
         from: QueueId,
-        targets: Vec<QueueId>,
+        targets: Vec<(QueueId, (Priority, Original))>,
         mut gone: Message,
         step: &mut Step,
     ) {
         gone.set_work(None);
         let (now, default_ttl_ms) = (self.now, self.options.default_ttl_ms);
-        for target in &targets {
+        for (target, _) in &targets {
             self.rule_late(*target, step);
         }
         let at = step.facts.len();
@@ -287,9 +344,11 @@ impl Broker {
         // Shared before the first copy is in: that one may be gone again before the next comes.
         step.effects.extend((1..targets.len()).map(|_| Effect::Shared(gone.place)));
         step.room = step.room.saturating_sub(targets.len());
-        for target in targets {
+        for (target, (priority, original)) in targets {
             let queue = self.queue_mut(target);
             let message = Message {
+                priority,
+                original,
                 seq: queue.next_seq,
                 since: now,
                 expires: queue.expiry(now, None, None, default_ttl_ms),
@@ -308,15 +367,15 @@ impl Broker {
 
 impl Queue {
     /// Whether a dead letter can be written here, which `is_of_here` or not.
-    fn can_take(&self, message: &Message, is_of_here: bool, reason: DeathReason) -> bool {
+    fn can_take(&self, message: &Message, priority: Priority, is_of_here: bool, reason: DeathReason) -> bool {
         let keyed = self.settings.last_value != Some(LastValue::Key) || message.key().is_some();
         // Else what one eviction begins might go round through all queues.
         let others_may_pay = reason != DeathReason::Maxlen || !self.leaves_evicted();
         keyed
             && self.fits(message)
             && (is_of_here || self.check_return(message.id()).is_ok())
-            && self.lanes.check(message.priority).is_ok()
-            && self.has_room_for(message)
+            && self.lanes.check(priority).is_ok()
+            && self.has_room_for(message, priority)
             && (others_may_pay || self.has_free_room(message.bytes))
     }
 
@@ -327,7 +386,7 @@ impl Queue {
         keyed
             && self.fits(message)
             && self.lanes.check(message.priority).is_ok()
-            && self.has_room_for(message)
+            && self.has_room_for(message, message.priority)
             && (others_may_pay || self.has_free_room(message.bytes))
     }
 

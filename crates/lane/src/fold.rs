@@ -376,6 +376,7 @@ mod tests {
             id: None,
             origin: None,
             key: None,
+            key_weight: None,
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -7,8 +7,8 @@ use crate::broker::Broker;
 use crate::command::{Few, Outcome, Reply, Step, Which};
 use crate::deaths::DeathReason;
 use crate::entries::{Entry, Slot};
-use crate::ids::{QueueId, Receipt, Seq};
-use crate::message::{Message, Settled, State};
+use crate::ids::{QueueId, Receipt, Seq, Time};
+use crate::message::{Message, PutBack, Settled, State};
 use crate::record::{Ending, Record, Report, Work};
 use crate::refusal::Refusal;
 
@@ -17,6 +17,8 @@ use crate::refusal::Refusal;
 pub(crate) enum End {
     /// It is a dead letter.
     Dies(DeathReason),
+    /// A dead letter, after as many attempts as its queue allows. The last attempt came back for this reason.
+    Spent(PutBack),
     /// It comes back, and somebody wanted it back.
     Cancelled,
 }
@@ -34,6 +36,39 @@ impl Broker {
         let result = self.settle_receipt(receipt, outcome, report, step);
         self.dispatch_all([receipt.queue].into_iter(), step);
         Ok(Reply::Each(Few::from_buf([result])))
+    }
+
+    /// Ends a message that waits after this attempt, as the attempt says late.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchMessage`], [`Refusal::Dead`]; [`Refusal::Leased`]: the next attempt is under way; [`Refusal::StaleReceipt`]: the message waits
+    /// after another attempt, or after none.
+    pub(crate) fn finish_late(
+        &mut self,
+        name: &str,
+        message: Box<str>,
+        attempt: u32,
+        outcome: Outcome,
+        report: Report,
+        step: &mut Step,
+    ) -> Result<Reply, Refusal> {
+        report.check()?;
+        let id = self.named(name, step)?;
+        let which = Which::Id(message);
+        let slots = self.bring_chosen(id, &which).chosen(&which, |queue, slot| {
+            queue.check_waiting(slot)?;
+            let is_last = attempt > 0 && queue.entries[slot].message.count == attempt;
+            if is_last { Ok(()) } else { Err(Refusal::StaleReceipt) }
+        })?;
+        if !matches!(outcome, Outcome::Nack { .. } | Outcome::Release) {
+            let message = &mut self.queue_mut(id).entries[slots[0]].message;
+            let last = message.attempts().and_then(|attempts| attempts.iter().next_back());
+            let started = last.and_then(|attempt| attempt.started);
+            message.set_work(started.map(|started| Work { started, ends: Time::NEVER, is_cancelled: false }));
+            self.settle(id, slots[0], outcome, report, step);
+        }
+        self.dispatch(id, step);
+        Ok(Reply::Done)
     }
 
     /// Takes back what nobody works on, and asks back what somebody works on by a pull. What a consumer that stays holds is taken
@@ -106,6 +141,7 @@ impl Broker {
             }
         }
         self.stirred.extend(&targets);
+        let targets = self.as_urgent_in(from, targets, &message);
         self.arrive(from, targets, message, step);
     }
 

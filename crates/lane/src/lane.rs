@@ -405,9 +405,9 @@ impl Lanes {
         index
     }
 
-    /// Groups do not know of what is there.
-    pub(crate) fn ungroup(&mut self) {
-        for index in &self.ranks {
+    /// Groups do not know of what is in the lanes from this rank on.
+    pub(crate) fn ungroup(&mut self, first: usize) {
+        for index in &self.ranks[first..] {
             self.lanes[usize::from(*index)].is_ungrouped = true;
         }
     }
@@ -478,9 +478,9 @@ impl Lanes {
         if self.former().any(|lane| lane.leased > 0) { Bitmap::default() } else { open.below(self.current) }
     }
 
-    /// The least urgent lane with ready messages; a former lane only if no other has any.
+    /// The least urgent lane with ready messages, of a queue without former lanes.
     pub(crate) fn least(&self) -> Option<usize> {
-        self.ready.below(self.current).last().or_else(|| self.ready.last())
+        self.ready.last()
     }
 
     /// The first rank whose lane takes only priorities below this one.

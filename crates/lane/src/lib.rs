@@ -51,6 +51,7 @@ mod restate;
 mod roster;
 mod round;
 mod run;
+mod seqs;
 mod sessions;
 mod settings;
 mod spilling;
@@ -110,8 +111,8 @@ pub use run::{
     Backlog, NoBacklog, RUN_LEN_MAX, Rewritten, RunId, RunRecord, RunView, SpillBounds, SpillPlan,
 };
 pub use settings::{
-    Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, LaneSettings, LastValue, Order,
-    Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
+    Backoff, BadSetting, Band, DURATION_MS_MAX, DeadLetterTo, FIFO_LANE, KEY_WEIGHT_MAX, KEY_WEIGHTS_MAX,
+    LaneSettings, LastValue, Order, Overflow, PickerKind, RejectBelow, Settings, WINDOW_MAX,
 };
 pub use stats::WAIT_BOUNDS_MS;
 pub use topology::{
@@ -119,9 +120,11 @@ pub use topology::{
     ExchangeView, HEADER_DEPTH_MAX, HashOn, HeaderValue, Headers, HeadersMatch, Marks, Property, Routed,
     Topology, topic_matches,
 };
-pub use units::{BYTE_UNITS, with_unit};
+pub use units::{BYTE_UNITS, Weight, with_unit};
 pub use vhosts::{VHOST_DEFAULT_NAME, VHOST_TEXT_LEN_MAX, VHOSTS_MAX, VhostSettings, VhostView};
-pub use view::{BrowseOrder, Count, Cursor, LaneView, Look, MessageView, Query, QueueView, WaitView};
+pub use view::{
+    BrowseOrder, Count, Cursor, KEYS_SHOWN, KeyView, LaneView, Look, MessageView, Query, QueueView, WaitView,
+};
 pub use walk::Walk;
 
 /// Most lanes of one queue that hold messages at once.
@@ -140,6 +143,22 @@ pub const QUEUES_MAX: usize = 1_000_000;
 pub fn check_name(name: &str) -> Result<(), Refusal> {
     let fits = !name.is_empty() && name.len() <= NAME_LEN_MAX && !name.chars().any(char::is_control);
     fits.then_some(()).ok_or(Refusal::NameInvalid)
+}
+
+/// Whether a message may have this key, with this weight. An empty key is none.
+///
+/// # Errors
+/// [`Refusal::KeyInvalid`], [`Refusal::KeyWeightInvalid`], [`Refusal::KeyWeightAlone`].
+pub fn check_key(key: Option<&str>, weight: Option<u32>) -> Result<(), Refusal> {
+    let key = key.unwrap_or("");
+    if !key.is_empty() && check_name(key).is_err() {
+        return Err(Refusal::KeyInvalid);
+    }
+    match weight {
+        Some(weight) if !(1..=KEY_WEIGHT_MAX).contains(&weight) => Err(Refusal::KeyWeightInvalid),
+        Some(_) if key.is_empty() => Err(Refusal::KeyWeightAlone),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a queue or an exchange can have a name. AMQP allows every text; NUL would end it in other programs.

@@ -38,8 +38,10 @@ pub struct Message {
 pub struct Extras {
     /// The id its publisher gave it, unique among the pending messages of the queue.
     pub id: Option<Box<str>>,
-    /// The key: of last-value queues and filters.
+    /// The key: of last-value queues, filters and turns.
     pub key: Option<Box<str>>,
+    /// The weight that its publisher gave its key.
+    pub key_weight: Option<u32>,
     /// Where it died, if it ever did.
     pub deaths: Option<Arc<Deaths>>,
     /// The work that goes on, while it is leased.
@@ -168,6 +170,12 @@ impl Message {
         self.extras.as_deref().and_then(|extras| extras.key.as_deref())
     }
 
+    /// The weight that its publisher gave its key.
+    #[must_use]
+    pub fn key_weight(&self) -> Option<u32> {
+        self.extras.as_deref().and_then(|extras| extras.key_weight)
+    }
+
     /// Every death of it that is remembered, if it ever died.
     #[must_use]
     pub fn deaths(&self) -> Option<&Deaths> {
@@ -235,6 +243,15 @@ impl Message {
             (Some(record), Some(death)) if death.at > record.finished => Some(&death.queue),
             (Some(record), _) => Some(&record.queue),
             (None, death) => death.map(|death| &death.queue),
+        }
+    }
+
+    /// The lane in which it was in its [`home`](Self::home).
+    pub(crate) fn home_lane(&self) -> Option<&Arc<str>> {
+        match (self.record(), self.death()) {
+            (Some(record), Some(death)) if death.at <= record.finished => Some(&record.lane),
+            (Some(record), None) => Some(&record.lane),
+            (_, death) => death.map(|death| &death.lane),
         }
     }
 

@@ -43,7 +43,7 @@ pub enum Original {
     /// Nothing was given.
     #[default]
     Missing,
-    /// This number (beyond an `i32` the nearest one).
+    /// A number. A queue takes none beyond an `i32`.
     Number(i32),
     /// The name of the priority it was mapped to, or what the scheme calls it that has no names.
     Name,
@@ -85,7 +85,7 @@ impl Scheme {
         }
     }
 
-    /// What is as urgent in this scheme as a priority of another, in the words of this one. The most urgent of one is the most urgent of the other, and
+    /// The priority of this scheme that is as urgent as a priority of another, in the words of this one. The most urgent of one is the most urgent of the other, and
     /// nothing less urgent comes before anything more urgent; where one scheme has fewer priorities, several are the same in it.
     ///
     /// | `route` | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | nothing |
@@ -190,10 +190,23 @@ impl Scheme {
         }
         match self {
             Self::Route if priority.0 == 0 => Cow::Borrowed("default"),
-            // A dead letter from a queue of another scheme may be below all of these; its lane has a name of its own.
+            // A history keeps the levels of a queue of another scheme: one below all of these has a lane with a name of its own.
             Self::Route => Cow::Owned((10 - i64::from(priority.0)).to_string()),
             _ => Cow::Owned(priority.0.to_string()),
         }
+    }
+
+    /// The priority whose [`name`](Self::name) this is; `None`: no priority is called so.
+    #[must_use]
+    pub fn named(self, name: &str) -> Option<Priority> {
+        let level = match self.names().iter().find(|(known, _)| *known == name) {
+            Some((_, level)) => *level,
+            None if self == Self::Route => {
+                name.parse().map_or(0, |number: i32| 10_i32.saturating_sub(number))
+            }
+            None => name.parse().ok()?,
+        };
+        Some(Priority(level)).filter(|level| *self.name(*level) == *name)
     }
 
     /// What was given, as the wire would say it again; [`Given::Missing`] is shown as what it was taken for.
@@ -249,6 +262,26 @@ impl Given {
             Self::Name(_) | Self::Of(..) => Original::Name,
         }
     }
+
+    /// Whether any scheme takes it. Where a message goes nowhere, or only where something else says how urgent it is, no queue checks it.
+    ///
+    /// # Errors
+    /// [`Refusal::PriorityUnknown`], [`Refusal::PriorityOutOfRange`].
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Missing | Self::Of(..) => Ok(()),
+            Self::Number(number) => i32::try_from(*number).map(drop).map_err(|_| Refusal::PriorityOutOfRange),
+            Self::Name(_) => self.name_as_number().map(drop).ok_or(Refusal::PriorityUnknown),
+        }
+    }
+
+    /// A name as the number that `signed` has for it, or for the step that `named` calls so; `None`: neither knows the name, or it is none.
+    pub(crate) fn name_as_number(&self) -> Option<Self> {
+        let Self::Name(name) = self else { return None };
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let at = SIGNED.iter().zip(&NAMED).position(|(signed, named)| is_it(signed.0) || is_it(named.0))?;
+        Some(Self::Number(SIGNED[at].1.into()))
+    }
 }
 
 impl From<i64> for Given {
@@ -263,14 +296,14 @@ impl From<&str> for Given {
     }
 }
 
-/// From one word of a command line or a header: a number, else a name; empty is missing.
+/// From one word of a command line or a header: a number, else a name, exactly as it is; empty or only blanks is missing.
 impl FromStr for Given {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.trim() {
-            "" => Self::Missing,
-            word => word.parse().map_or_else(|_| Self::Name(word.to_owned()), Self::Number),
+        Ok(match text.trim().is_empty() {
+            true => Self::Missing,
+            false => text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Number),
         })
     }
 }
@@ -376,6 +409,29 @@ mod tests {
     }
 
     #[test]
+    fn a_name_counts_in_any_case_and_is_otherwise_exact() {
+        for wrong in [" high", "high ", "hi gh", "\thigh"] {
+            check("named", wrong, "priority-unknown");
+            check("signed", wrong, "priority-unknown");
+        }
+        check("ten-level", " 5", "priority-unknown");
+        check("named", " ", "2 shown normal");
+    }
+
+    #[test]
+    fn what_a_priority_is_called_names_it_again() {
+        for scheme in [Scheme::TenLevel, Scheme::Signed, Scheme::Named, Scheme::Route, Scheme::Max(9)] {
+            for level in -100..=100 {
+                let name = scheme.name(Priority(level));
+                assert_eq!(scheme.named(&name), Some(Priority(level)), "{scheme} {name}");
+            }
+            for none in ["", "high-ish", "007", "primary"] {
+                assert_eq!(scheme.named(none), None, "{scheme}");
+            }
+        }
+    }
+
+    #[test]
     fn a_name_is_the_same_number_in_both_schemes_that_have_names() {
         for (name, number) in [("low", -50), ("Normal", 0), ("high", 50), ("CRITICAL", 100)] {
             for scheme in [Scheme::Signed, Scheme::Named] {
@@ -414,7 +470,7 @@ mod tests {
         Scheme::Max(255),
     ];
 
-    /// What can be said in a scheme, the least urgent first.
+    /// The priorities of a scheme, the least urgent first.
     fn sayable(scheme: Scheme) -> Vec<Priority> {
         let (first, last) = match scheme {
             Scheme::TenLevel => (0, 9),

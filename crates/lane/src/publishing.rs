@@ -53,13 +53,14 @@ impl Targets {
             _ => return Cow::Borrowed(publish),
         };
         let to = Address::Queue(Arc::clone(&queue.name));
-        let Publish { id, key, ttl_ms, bytes, place, .. } = publish;
+        let Publish { id, key, key_weight, ttl_ms, bytes, place, .. } = publish;
         Cow::Owned(Publish {
             to,
             priority,
             id: id.clone(),
             origin: None,
             key: key.clone(),
+            key_weight: *key_weight,
             ttl_ms: *ttl_ms,
             base_ttl_ms,
             delay_ms,
@@ -237,7 +238,7 @@ impl Broker {
         }
         for (receipt, outcome) in settlements {
             let slot = self.check_receipt(receipt).expect("a checked receipt holds");
-            self.settle(receipt, slot, *outcome, Report::default(), step);
+            self.settle(receipt.queue, slot, *outcome, Report::default(), step);
         }
         let settled = settlements.iter().map(|(receipt, _)| receipt.queue);
         let touched: BTreeSet<QueueId> = before.into_keys().chain(settled).collect();
@@ -314,7 +315,8 @@ impl Broker {
                 Some(pending) => pending,
                 None => {
                     let copy = targets.copy(which, queue, publish);
-                    let priority = queue.map_priority(&copy.priority).expect("an admitted priority maps");
+                    let priority =
+                        queue.settings.map_priority(&copy.priority).expect("an admitted priority maps");
                     if left_out.contains(&which) {
                         queue.leave_out(now, &copy, priority, default_ttl_ms, step);
                         continue;

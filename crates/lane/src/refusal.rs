@@ -57,6 +57,10 @@ pub enum Refusal {
     IdPending,
     /// A key is too long or holds control characters.
     KeyInvalid,
+    /// The weight of a key is not 1 to [`KEY_WEIGHT_MAX`](crate::KEY_WEIGHT_MAX).
+    KeyWeightInvalid,
+    /// A message gives its key a weight and has no key.
+    KeyWeightAlone,
     /// A `last_value = "key"` queue takes only messages with a key.
     KeyMissing,
     /// The message, or all messages of the transaction, would make more copies than fit one record of the store.
@@ -155,6 +159,8 @@ impl Refusal {
             Self::IdInvalid => "id-invalid",
             Self::IdPending => "id-pending",
             Self::KeyInvalid => "key-invalid",
+            Self::KeyWeightInvalid => "key-weight-invalid",
+            Self::KeyWeightAlone => "key-weight-alone",
             Self::KeyMissing => "key-missing",
             Self::TooManyCopies => "too-many-copies",
             Self::Unroutable => "unroutable",
@@ -216,9 +222,11 @@ impl Refusal {
                 "consume or purge its messages first, or delete it without the condition if-empty"
             }
             Self::InUse => "stop its consumers first, or delete it without the condition if-unused",
-            Self::PriorityOutOfRange => "ten-level takes 0 and up, route 0 to 9, signed any 32-bit integer",
+            Self::PriorityOutOfRange => {
+                "ten-level takes 0 and up, route 0 to 9, the others any integer; none takes one beyond 32 bits"
+            }
             Self::PriorityUnknown => {
-                "named takes critical, high, normal, low, background; signed takes BULK, LOW, NORMAL, HIGH, CRITICAL or a number; the others take a number"
+                "named takes critical, high, normal, low, background or 100, 50, 0, -50, -100; signed takes BULK, LOW, NORMAL, HIGH, CRITICAL or a number; the others take a number"
             }
             Self::TooManyLanes => {
                 "use fewer different priorities at once, or group them with order = { lanes = [...] }"
@@ -236,6 +244,8 @@ impl Refusal {
                 "settle or remove the pending message of that id (in a last-value queue: of that key) first"
             }
             Self::KeyInvalid => "use at most 200 bytes of text without control characters",
+            Self::KeyWeightInvalid => "give the key a weight of 1 to 1000, or none",
+            Self::KeyWeightAlone => "give the message a key, or leave the weight out",
             Self::KeyMissing => "give the message a key: this queue keeps the newest message of each key",
             Self::TooManyCopies => {
                 "publish fewer messages at once; where an exchange copies a message into many queues, bind fewer"
@@ -323,6 +333,8 @@ impl fmt::Display for Refusal {
             Self::IdInvalid => "the id cannot be used",
             Self::IdPending => "another message of that id or key is pending",
             Self::KeyInvalid => "the key is too long or holds control characters",
+            Self::KeyWeightInvalid => "the weight of the key is not 1 to 1000",
+            Self::KeyWeightAlone => "the message has a weight for its key, and no key",
             Self::KeyMissing => "the message has no key",
             Self::TooManyCopies => "there would be too many copies",
             Self::Unroutable => "no queue is bound for this message",

@@ -113,10 +113,7 @@ impl Heap {
             && let Some(gone) = self.entries.pop()
         {
             *left -= 1;
-            let Some((lane, message)) = gone else { continue };
-            if let Some(groups) = &mut self.groups {
-                groups.drop_member(message.key(), lane, message.seq);
-            }
+            let Some((_, message)) = gone else { continue };
             step.effects.push(Effect::Released(message.place));
         }
         while *left > 0 && self.by_seq.pop_page() {

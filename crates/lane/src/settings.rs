@@ -1,21 +1,29 @@
 //! What a queue is told to be: scheme, order, picker, caps, limits, times. The same keys in JSON, TOML and docs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::LANES_MAX;
 use crate::deaths::DeathReason;
 use crate::partitions::Partitions;
-use crate::priority::{Given, Priority, Scheme};
+use crate::priority::{Given, Original, Priority, Scheme};
 use crate::rate::RateLimit;
-use crate::units::bytes;
+use crate::refusal::Refusal;
+use crate::units::{bytes, weights};
+use crate::{LANES_MAX, NAME_LEN_MAX};
 
 /// Longest `visibility_timeout_ms`, `ttl_ms`, delay or backoff: ten years.
 pub const DURATION_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
 /// Largest window a consumer may have.
 pub const WINDOW_MAX: u32 = 1_000_000;
+/// Largest weight of a key.
+pub const KEY_WEIGHT_MAX: u32 = 1_000;
+/// Largest weight of a lane.
+const LANE_WEIGHT_MAX: u32 = 1_000_000;
+/// Most keys of which settings say a weight.
+pub const KEY_WEIGHTS_MAX: usize = 1_000;
 /// What `max_unacked` was where nothing was said of it, before that was no limit.
 const FORMER_MAX_UNACKED: u32 = 10_000;
 
@@ -51,8 +59,12 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_rate_limit: Option<RateLimit>,
     /// Whether the keys of a lane take turns, in place of the oldest message first: the key goes next that has the fewest messages out,
-    /// then the one that has had the least since it came.
+    /// then the one that has had the least since it came, both for its weight.
     pub fair_keys: bool,
+    /// The turns of a key beside those of others where keys take turns, 1 to [`KEY_WEIGHT_MAX`]: a key of weight 3 has three times the turns of one of weight 1,
+    /// which is what others have. The empty key is that of messages without one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "weights::<KEY_WEIGHT_MAX, _>")]
+    pub key_weights: BTreeMap<String, u32>,
     /// Most messages waiting (ready and delayed).
     pub max_length: u64,
     /// Most bytes of bodies and headers waiting. As text also with a unit: `10MiB`.
@@ -130,6 +142,7 @@ impl Default for Settings {
             rate_limit: None,
             key_rate_limit: None,
             fair_keys: false,
+            key_weights: BTreeMap::new(),
             max_length: 0,
             max_bytes: 0,
             overflow: Overflow::default(),
@@ -192,7 +205,7 @@ pub enum PickerKind {
     /// The head with the least `since − level · step`: a message waits at most `step` for each level it is below another.
     AgingMs(u64),
     /// Deficit round robin: each lane in turn, as many messages as its weight (1 where none is given), by lane name.
-    Weighted(BTreeMap<String, u32>),
+    Weighted(#[serde(deserialize_with = "weights::<LANE_WEIGHT_MAX, _>")] BTreeMap<String, u32>),
 }
 
 /// Settings of one lane.
@@ -329,10 +342,43 @@ impl Settings {
         self.history.is_some() || *self.dead_letter_for(reason) != DeadLetterTo::Drop
     }
 
-    /// What its priorities are called; `None`: it has one lane and takes any number, as AMQP declares a queue without `x-max-priority`.
-    pub(crate) fn known_scheme(&self) -> Option<Scheme> {
+    /// The scheme of its priorities; `None`: the queue has one lane and takes any number, as AMQP declares a queue without `x-max-priority`.
+    #[must_use]
+    pub fn known_scheme(&self) -> Option<Scheme> {
         let is_any_number = self.order == Order::Fifo && matches!(self.scheme, Scheme::Max(_));
         (!is_any_number).then_some(self.scheme)
+    }
+
+    /// The priority that a given one means in a queue with these settings.
+    ///
+    /// # Errors
+    /// The scheme's refusal; [`Refusal::PriorityOutOfRange`] also for a number beyond 32 bits, which could not be shown as it came.
+    pub fn map_priority(&self, given: &Given) -> Result<Priority, Refusal> {
+        match &*self.in_own_words(given) {
+            Given::Missing => self.scheme.map(self.default_priority.as_ref().unwrap_or(&Given::Missing)),
+            Given::Number(number) if i32::try_from(*number).is_err() => Err(Refusal::PriorityOutOfRange),
+            given => self.scheme.map(given),
+        }
+    }
+
+    /// The form in which a message of the queue keeps the priority that it was given.
+    pub(crate) fn original(&self, given: &Given) -> Original {
+        match given {
+            Given::Of(..) => given.original(),
+            given => self.in_own_words(given).original(),
+        }
+    }
+
+    /// A priority of another scheme as what is as urgent here. Where the queue takes any number, a name is the number that `signed` has for it: consumers
+    /// get that number from a queue that knows the name, too.
+    fn in_own_words<'g>(&self, given: &'g Given) -> Cow<'g, Given> {
+        match given {
+            Given::Of(theirs, priority) => Cow::Owned(self.scheme.words_for(*theirs, *priority)),
+            Given::Name(_) if self.known_scheme().is_none() => {
+                given.name_as_number().map_or(Cow::Borrowed(given), Cow::Owned)
+            }
+            given => Cow::Borrowed(given),
+        }
     }
 
     /// Whether it is bounded how many messages are leased at once: of the queue, of a lane or of a key.
@@ -380,6 +426,7 @@ impl Settings {
         self.check_picker()?;
         self.check_times()?;
         self.check_rates()?;
+        self.check_key_weights()?;
         self.check_partitions()?;
         if !(1..=WINDOW_MAX).contains(&self.max_unacked) {
             return Err(bad("max_unacked", format!("must be 1 to {WINDOW_MAX}")));
@@ -465,11 +512,9 @@ impl Settings {
             PickerKind::Weighted(weights) => {
                 for (lane, weight) in weights {
                     self.check_lane_name("picker.weighted", lane)?;
-                    if !(1..=1_000_000).contains(weight) {
-                        return Err(bad(
-                            "picker.weighted",
-                            format!("the weight of `{lane}` must be 1 to 1000000"),
-                        ));
+                    if !(1..=LANE_WEIGHT_MAX).contains(weight) {
+                        let why = format!("the weight of `{lane}` must be 1 to {LANE_WEIGHT_MAX}");
+                        return Err(bad("picker.weighted", why));
                     }
                 }
                 Ok(())
@@ -500,6 +545,33 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    fn check_key_weights(&self) -> Result<(), BadSetting> {
+        if self.key_weights.is_empty() {
+            return Ok(());
+        }
+        if !self.fair_keys {
+            return Err(bad("key_weights", "needs `fair_keys`: without it, keys do not take turns"));
+        }
+        if self.key_weights.len() > KEY_WEIGHTS_MAX {
+            let why = format!("may name {KEY_WEIGHTS_MAX} keys, and names {}", self.key_weights.len());
+            return Err(bad("key_weights", why));
+        }
+        let impossible = |key: &&String| !key.is_empty() && crate::check_name(key).is_err();
+        if let Some(key) = self.key_weights.keys().find(impossible) {
+            let shown: String = key.chars().take(20).collect();
+            let rest = if shown.len() < key.len() { "…" } else { "" };
+            let why = format!(
+                "names the key `{}{rest}`, which no message has: a key is at most {NAME_LEN_MAX} bytes without control characters",
+                shown.escape_debug()
+            );
+            return Err(bad("key_weights", why));
+        }
+        let wrong = self.key_weights.iter().find(|(_, weight)| !(1..=KEY_WEIGHT_MAX).contains(*weight));
+        wrong.map_or(Ok(()), |(key, _)| {
+            Err(bad(&format!("key_weights.{key}"), format!("must be 1 to {KEY_WEIGHT_MAX}")))
+        })
     }
 
     fn check_lane_name(&self, key: &str, lane: &str) -> Result<(), BadSetting> {
@@ -569,6 +641,23 @@ mod tests {
         );
         check(r#"{"rate_limit":{"messages":0,"per_ms":1000}}"#, "`rate_limit.messages` must be 1 to 1000000");
         check(r#"{"key_rate_limit":{"messages":1,"per_ms":0}}"#, "`key_rate_limit.per_ms` must be 1 to");
+        check(r#"{"key_weights":{"k":2}}"#, "`key_weights` needs `fair_keys`");
+        check(r#"{"fair_keys":true,"key_weights":{"k":0}}"#, "`key_weights.k` must be 1 to 1000");
+        check(r#"{"fair_keys":true,"key_weights":{"k":1001}}"#, "`key_weights.k` must be 1 to 1000");
+        for wrong in ["-1", "4294967296", r#""two""#] {
+            let weights = format!(r#"{{"fair_keys":true,"key_weights":{{"k":{wrong}}}}}"#);
+            check(&weights, "expected a whole number from 1 to 1000");
+            let picker = format!(r#"{{"picker":{{"weighted":{{"9":{wrong}}}}}}}"#);
+            check(&picker, "expected a whole number from 1 to 1000000");
+        }
+        for (key, expect) in [
+            ("", "fine"),
+            (&*"k".repeat(200), "fine"),
+            (&*"k".repeat(201), "`key_weights` names the key `kkkkkkkkkkkkkkkkkkkk…`, which no message has"),
+            (r"a\nb", r"`key_weights` names the key `a\nb`, which no message has"),
+        ] {
+            check(&format!(r#"{{"fair_keys":true,"key_weights":{{"{key}":2}}}}"#), expect);
+        }
         check(r#"{"max_bytes":"10MiB","max_message_bytes":"64 kB"}"#, "fine");
         check(r#"{"max_bytes":"10Mib"}"#, "expected a number of bytes, such as 10485760 or");
         check(r#"{"max_bytes":-1}"#, "expected a number of bytes");

@@ -1,9 +1,10 @@
 //! Numbers with a unit behind them, as people write them: `64MiB`, `30s`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserializer;
 use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// The units of a number of bytes, and how many bytes each is.
 pub const BYTE_UNITS: &[(&str, u64)] = &[
@@ -51,4 +52,40 @@ pub(crate) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
         }
     }
     deserializer.deserialize_any(Bytes)
+}
+
+/// A weight as it is decoded. An error names the range from 1 to `MAX`, which a number of 32 bits may still leave: whoever checks the weight refuses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight<const MAX: u32>(pub u32);
+
+impl<'de, const MAX: u32> Deserialize<'de> for Weight<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_u32(Self(0))
+    }
+}
+
+impl<const MAX: u32> Visitor<'_> for Weight<MAX> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from 1 to {MAX}")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self, E> {
+        let weight = u32::try_from(number);
+        weight.map(Self).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self, E> {
+        let weight = u32::try_from(number);
+        weight.map(Self).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+}
+
+/// Decodes weights by name: see [`Weight`].
+pub(crate) fn weights<'de, const MAX: u32, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, u32>, D::Error> {
+    let weights = BTreeMap::<String, Weight<MAX>>::deserialize(deserializer)?;
+    Ok(weights.into_iter().map(|(name, weight)| (name, weight.0)).collect())
 }

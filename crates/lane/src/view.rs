@@ -49,7 +49,13 @@ pub struct QueueView {
     pub quarantined: u64,
     /// Its lanes, the most urgent first.
     pub lanes: Vec<LaneView>,
+    /// Its keys with the most messages ready and leased, the largest first, where its settings speak of keys: at most [`KEYS_SHOWN`]. Of many whose numbers differ by
+    /// less than twice, any are shown. None where the messages are kept elsewhere.
+    pub keys: Vec<KeyView>,
 }
+
+/// Most keys of a queue that are shown.
+pub const KEYS_SHOWN: usize = 10;
 
 impl QueueView {
     /// The settings that hold: its own, and what policies say.
@@ -57,6 +63,21 @@ impl QueueView {
     pub fn effective_settings(&self) -> &Settings {
         self.ruled.as_deref().unwrap_or(&self.settings)
     }
+}
+
+/// The messages of a key, as they are now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyView {
+    /// The key; empty: the messages without one.
+    pub key: Arc<str>,
+    /// Its turns beside those of others, where keys take turns.
+    pub weight: u32,
+    /// Messages ready.
+    pub ready: u64,
+    /// Messages leased.
+    pub leased: u64,
+    /// Age of the oldest ready message, ms; 0 when none is.
+    pub oldest_age_ms: u64,
 }
 
 /// A lane as it is now. Counters count since the broker started.
@@ -170,7 +191,7 @@ pub struct MessageView {
     pub seq: Seq,
     /// Its id: its publisher's, else `seq-N`.
     pub id: String,
-    /// What its queue's priorities are called. `None`: a queue of one lane that takes any number, as AMQP declares it without `x-max-priority`; what its
+    /// The scheme of its queue's priorities. `None`: a queue of one lane that takes any number, as AMQP declares it without `x-max-priority`; what its
     /// publishers mean by a number only they know.
     pub scheme: Option<Scheme>,
     /// The priority as it was given, or what the scheme took for a missing one.
@@ -197,6 +218,8 @@ pub struct MessageView {
     pub bytes: u32,
     /// Its key.
     pub key: Option<String>,
+    /// The weight that its publisher gave its key.
+    pub key_weight: Option<u32>,
     /// Where it died.
     pub deaths: Option<Arc<Deaths>>,
     /// The work on it that goes on.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use overtake_access::{Desk, Identity, Office, Tag};
 use overtake_engine::Engine;
-use overtake_redact::{Strict, reason};
+use overtake_redact::{Strict, json_reason};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Track};
@@ -181,7 +181,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem>
 
 /// What is wrong with JSON, with its place before it, as `queues[3].durable`, and without the value.
 pub(crate) fn with_place(path: &Path, error: &serde_json::Error) -> String {
-    let why = reason(&error.to_string());
+    let why = json_reason(&error.to_string());
     match path.to_string() {
         place if place == "." => why,
         place => format!("{place}: {why}"),

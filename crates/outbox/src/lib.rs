@@ -24,7 +24,7 @@ mod table;
 pub use config::{Config, ConfigError};
 pub use database::{Address, Changes, Claim, Database, Filter, Held, Init, Lag, Reason, Shown};
 pub use error::Error;
-pub use metrics::{CLAIM_BOUNDS_S, Claims, Seen, Watch};
+pub use metrics::{CLAIM_BOUNDS_S, Claims, GroupLag, OTHER_GROUPS, Seen, Watch};
 pub use policy::{Pace, Retry};
 pub use reconcile::{Reconciled, Standing};
 pub use relay::{Cleaning, Relay, Settings};

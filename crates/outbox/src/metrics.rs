@@ -1,5 +1,6 @@
 //! What a relay counts, as plain data.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +34,66 @@ pub struct Seen {
     pub has_database: bool,
     /// What waits by priority, when it was last counted.
     pub lag: Vec<Lag>,
+    /// How far groups of consumers are, when that was last counted: by category, lane and group. Of a category at most [`Settings::lag_groups_max`](crate::Settings) groups are
+    /// named, the first by name; the others are one that has no name.
+    pub groups: Vec<GroupLag>,
+}
+
+/// The name that metrics give to the groups of a category that are told together. A group of that name is one of them.
+pub const OTHER_GROUPS: &str = "(others)";
+
+/// How far a group of consumers is in one lane of a category of streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupLag {
+    /// The category.
+    pub category: String,
+    /// The group; nothing: several, together.
+    pub group: Option<String>,
+    /// The lane: `primary` or `backfill`.
+    pub lane: &'static str,
+    /// The stream of that lane, without those of partitions.
+    pub stream: String,
+    /// Entries that were handed to nobody yet.
+    pub waiting: u64,
+    /// Entries that were handed over and are not settled.
+    pub pending: u64,
+    /// How long the oldest of both has been in its stream, seconds; 0 where there is none.
+    pub oldest_s: u64,
+    /// The group is in the primary lane and in no stream of this one, where entries wait: nobody reads them for it.
+    pub is_unread: bool,
+}
+
+/// With no more than so many named groups of each category; the others are summed under no name, in each lane.
+pub(crate) fn bounded(all: Vec<GroupLag>, named_max: usize) -> Vec<GroupLag> {
+    let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for lag in &all {
+        names
+            .entry(&lag.category)
+            .or_default()
+            .extend(lag.group.as_deref().filter(|name| *name != OTHER_GROUPS));
+    }
+    let named = |lag: &GroupLag| {
+        let mut first = names[&*lag.category].iter().take(named_max);
+        lag.group.as_deref().is_some_and(|group| first.any(|name| *name == group))
+    };
+    let is_named: Vec<bool> = all.iter().map(named).collect();
+    let mut bounded: Vec<GroupLag> = Vec::new();
+    for (lag, is_named) in all.into_iter().zip(is_named) {
+        let lag = GroupLag { group: lag.group.filter(|_| is_named), ..lag };
+        let is_same = |other: &&mut GroupLag| {
+            !is_named && other.group.is_none() && other.category == lag.category && other.lane == lag.lane
+        };
+        match bounded.iter_mut().find(is_same) {
+            Some(sum) => {
+                sum.waiting += lag.waiting;
+                sum.pending += lag.pending;
+                sum.oldest_s = sum.oldest_s.max(lag.oldest_s);
+                sum.is_unread |= lag.is_unread;
+            }
+            None => bounded.push(lag),
+        }
+    }
+    bounded
 }
 
 /// How long claims took.
@@ -72,6 +133,41 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beyond_the_bound_groups_are_summed_in_each_lane_of_their_category() {
+        let lag = |category: &str, group: &str, lane, waiting| GroupLag {
+            category: category.to_owned(),
+            group: Some(group.to_owned()),
+            lane,
+            stream: category.to_owned(),
+            waiting,
+            pending: 1,
+            oldest_s: waiting,
+            is_unread: false,
+        };
+        let all = ["c", "a", "b", "d"].iter().zip(1..).flat_map(|(group, waiting)| {
+            [lag("order", group, "primary", waiting), lag("order", group, "backfill", 10 * waiting)]
+        });
+        let all: Vec<_> = all.chain([lag("customer", "z", "primary", 7)]).collect();
+        let told = bounded(all, 2);
+        let told: Vec<_> = told
+            .iter()
+            .map(|lag| {
+                format!("{}/{:?} {} {} {}", lag.category, lag.group, lag.lane, lag.waiting, lag.pending)
+            })
+            .collect();
+        let expect = [
+            "order/None primary 5 2",
+            "order/None backfill 50 2",
+            "order/Some(\"a\") primary 2 1",
+            "order/Some(\"a\") backfill 20 1",
+            "order/Some(\"b\") primary 3 1",
+            "order/Some(\"b\") backfill 30 1",
+            "customer/Some(\"z\") primary 7 1",
+        ];
+        assert_eq!(told, expect);
+    }
 
     #[test]
     fn a_claim_is_counted_under_the_first_bound_that_holds_it() {

@@ -108,7 +108,11 @@ pub(crate) fn text_of(cell: &Cell) -> Option<String> {
     }
 }
 
-fn stream_of(from: &StreamOf, cell: &Cell) -> Result<String, String> {
+/// The stream that a row names, in the cell of its column.
+///
+/// # Errors
+/// Why it names none, as a phrase.
+pub(crate) fn stream_of(from: &StreamOf, cell: &Cell) -> Result<String, String> {
     let stream = match from {
         StreamOf::Fixed(stream) => stream.clone(),
         StreamOf::Column(_) => cell.text().unwrap_or_default(),

@@ -179,6 +179,7 @@ pub(crate) mod tests {
             next_seq: Seq(1),
             quarantined: 0,
             lanes: lanes.collect(),
+            keys: Vec::new(),
         }
     }
 }

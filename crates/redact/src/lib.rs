@@ -11,6 +11,6 @@ mod strict;
 mod url;
 
 pub use excerpt::{excerpt, toml_error};
-pub use reason::reason;
+pub use reason::{json_reason, reason};
 pub use strict::{Strict, strict};
 pub use url::{MASK, masked};

@@ -1,12 +1,18 @@
 //! What serde's messages say, without the value they repeat and in words for people who never saw serde.
 
-/// What serde, `serde_json` or `toml` say of a value that does not fit, without that value: `expected a table, found a text`.
+/// What serde, `serde_json` or `toml` say of a value that does not fit, without that value: `expected a table, found a string`.
 ///
 /// Every other message stays as it is, so a message may pass through more than once.
 #[must_use]
 pub fn reason(message: &str) -> String {
     let (what, place) = split_place(message.trim());
     format!("{}{place}", without_value(what))
+}
+
+/// As [`reason`], in the words of JSON, which has objects and no tables.
+#[must_use]
+pub fn json_reason(message: &str) -> String {
+    reason(message).replace("a table", "an object")
 }
 
 /// The place that `serde_json` appends: ` at line 1 column 9`.
@@ -54,7 +60,8 @@ fn of_type(rest: &str, is_kind_right: bool) -> String {
         {
             "one outside of that range"
         }
-        "a text" if is_kind_right => "another text",
+        "a string" if is_kind_right => "another string",
+        "a table" if expected == ONE_KEY => "one with several keys or none",
         found => found,
     };
     format!("expected {expected}, found {found}")
@@ -69,7 +76,7 @@ fn of_length(rest: &str) -> String {
 
 fn of_variant(rest: &str) -> String {
     match rest.rsplit_once("`, expected ") {
-        Some((_, names)) => format!("expected {names}, found something else"),
+        Some((_, names)) => format!("expected {names}, found another name"),
         None => "no name is taken here".to_owned(),
     }
 }
@@ -90,8 +97,8 @@ fn kind(found: &str) -> &'static str {
         ("integer", "a whole number"),
         ("floating point", "a decimal number"),
         ("number", "a number"),
-        ("character", "a text"),
-        ("string", "a text"),
+        ("character", "a string"),
+        ("string", "a string"),
         ("byte array", "bytes"),
         ("unit variant", "a name"),
         ("unit", "null"),
@@ -106,6 +113,7 @@ fn kind(found: &str) -> &'static str {
 }
 
 const WHOLE: &str = "a whole number";
+const ONE_KEY: &str = "a table with one key";
 
 /// What serde expects, in words. What our own types expect is in words already.
 fn in_words(expected: &str) -> String {
@@ -121,12 +129,12 @@ fn in_words(expected: &str) -> String {
         "i64" | "isize" | "i128" => WHOLE,
         "f32" | "f64" => "a number",
         "a character" => "one character",
-        "a string" | "a borrowed string" | "str" => "a text",
+        "a string" | "a borrowed string" | "str" => "a string",
         "path string" => "a path",
         "a sequence" => "a list",
         "a map" | "map" => "a table",
-        "a map with a single key" | "map with a single key" => "a table with one key",
-        "string or map" => "a text or a table",
+        "a map with a single key" | "map with a single key" => ONE_KEY,
+        "string or map" => "a string or a table",
         "unit" => "null",
         "variant identifier" => "a name",
         "field identifier" => "a key",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use overtake_redact::{masked, reason, toml_error};
+use overtake_redact::{json_reason, masked, reason, toml_error};
 use serde::Deserialize;
 
 #[test]
@@ -79,26 +79,26 @@ enum Either {
 #[test]
 fn what_serde_says_of_a_value_is_said_without_it() {
     let cases = [
-        (r#"{"count": "hunter2"}"#, "expected a whole number from 0 to 255, found a text"),
+        (r#"{"count": "hunter2"}"#, "expected a whole number from 0 to 255, found a string"),
         (r#"{"count": 4711}"#, "expected a whole number from 0 to 255, found one outside of that range"),
         (r#"{"count": -1}"#, "expected a whole number from 0 to 255, found one outside of that range"),
         (r#"{"many": 4711.5}"#, "expected a whole number of at least 0, found a decimal number"),
         (r#"{"one": 0}"#, "expected a whole number of at least 1, found one outside of that range"),
-        (r#"{"flag": "hunter2"}"#, "expected true or false, found a text"),
-        (r#"{"share": "hunter2"}"#, "expected a number, found a text"),
-        (r#"{"text": 4711}"#, "expected a text, found a whole number"),
-        (r#"{"text": ["hunter2"]}"#, "expected a text, found a list"),
-        (r#"{"text": {"a": "hunter2"}}"#, "expected a text, found a table"),
-        (r#"{"list": "hunter2"}"#, "expected a list, found a text"),
-        (r#"{"list": [null]}"#, "expected a text, found null"),
+        (r#"{"flag": "hunter2"}"#, "expected true or false, found a string"),
+        (r#"{"share": "hunter2"}"#, "expected a number, found a string"),
+        (r#"{"text": 4711}"#, "expected a string, found a whole number"),
+        (r#"{"text": ["hunter2"]}"#, "expected a string, found a list"),
+        (r#"{"text": {"a": "hunter2"}}"#, "expected a string, found a table"),
+        (r#"{"list": "hunter2"}"#, "expected a list, found a string"),
+        (r#"{"list": [null]}"#, "expected a string, found null"),
         (r#"{"pair": [1]}"#, "expected a list of 2, found 1"),
         (
             r#"{"table": "hunter2, expected \", expected u8 at line 1 column 2"}"#,
-            "expected a table, found a text",
+            "expected a table, found a string",
         ),
-        (r#"{"inner": "hunter2"}"#, "expected a table, found a text"),
+        (r#"{"inner": "hunter2"}"#, "expected a table, found a string"),
         (r#"{"inner": {}}"#, "missing field `key`"),
-        (r#"{"word": "hunter2`, expected `x"}"#, "expected `left` or `right`, found something else"),
+        (r#"{"word": "hunter2`, expected `x"}"#, "expected `left` or `right`, found another name"),
         (r#"{"word": 4711}"#, "expected"),
         (r#"{"either": "hunter2"}"#, "this has none of the forms that are taken here"),
         (r#"{"cuont": 1}"#, "unknown field `cuont`, expected one of `count`, `many`"),
@@ -114,6 +114,18 @@ fn what_serde_says_of_a_value_is_said_without_it() {
         let Ok(value) = serde_json::from_str::<serde_json::Value>(json) else { continue };
         let said = reason(&serde_json::from_value::<Given>(value).expect_err(json).to_string());
         assert!(said.starts_with(expect) && !said.contains("hunter2"), "{json}: {said}");
+    }
+}
+
+#[test]
+fn of_json_it_is_said_in_the_words_of_json() {
+    for (json, expect) in [
+        (r#"{"text": {"a": 1}}"#, "expected a string, found an object"),
+        (r#"{"inner": "a"}"#, "expected an object, found a string"),
+    ] {
+        let error = serde_json::from_str::<Given>(json).expect_err(json);
+        let said = json_reason(&error.to_string());
+        assert!(said.starts_with(expect), "{json}: {said}");
     }
 }
 

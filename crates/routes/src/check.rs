@@ -8,7 +8,9 @@ use std::ops::Range;
 use crate::error::RouteError;
 use crate::expression::Parser;
 use crate::function::{Kind, Signature, Takes};
-use crate::lexer::one_name;
+use crate::lexer::{is_plain_name, one_name};
+use crate::names::Name;
+use crate::notes::body_path;
 use crate::tree::{Level, Node, NodeId, Op};
 
 type Result<T> = std::result::Result<T, RouteError>;
@@ -89,6 +91,7 @@ fn coalesced(
         (left, right) => {
             let what = format!("`??` has {} on its left and {} on its right", left.words(), right.words());
             let (left_text, right_text) = (shown(parser, nodes.0), shown(parser, nodes.1));
+            let in_the_body = body_instead(parser, nodes.0).or_else(|| body_instead(parser, nodes.1));
             let nodes = (parser.tree.node(nodes.0), parser.tree.node(nodes.1));
             let hint = match (sides, nodes) {
                 ((Kind::Text, Kind::Number), (Node::Name(_), _)) => {
@@ -99,7 +102,7 @@ fn coalesced(
                 }
                 _ => "it binds least of all: `(a ?? 'x') = 'x'`".to_owned(),
             };
-            Err(RouteError::new(place, what).hint(hint))
+            Err(RouteError::new(place, what).hint(hint).hint_if(in_the_body))
         }
     }
 }
@@ -127,7 +130,8 @@ fn compared(
         Node::Chain(_, links) => parser.tree.links(*links)[0].op == Op::Join,
         _ => false,
     };
-    Err(match (left, right) {
+    let in_the_body = body_instead(parser, nodes.0).or_else(|| body_instead(parser, nodes.1));
+    let error = match (left, right) {
         (Kind::Bool, _) if is_joined(nodes.0) => {
             error.hint("`||` joins strings: write `OR` between conditions")
         }
@@ -138,7 +142,15 @@ fn compared(
         (Kind::Text, Kind::Bool) => with_bool(parser, error, op, nodes, (nodes.1, nodes.0)),
         (Kind::Bool, Kind::Text) => with_bool(parser, error, op, nodes, (nodes.0, nodes.1)),
         _ => error,
-    })
+    };
+    Err(error.hint_if(in_the_body))
+}
+
+/// The hint for a property that was probably meant as a value of the body: `body.x`.
+fn body_instead(parser: &Parser<'_>, node: NodeId) -> Option<String> {
+    let Node::Name(id) = parser.tree.node(node) else { return None };
+    body_path(parser.names.get(*id))
+        .map(|path| format!("a value of the body is written with `$`: write `{path}`"))
 }
 
 /// Adds the hint for a comparison of a bool with a string.
@@ -164,7 +176,7 @@ fn with_bool(
     }
 }
 
-/// What is wrong with `NOT a = 'x'`, which is `(NOT a) = 'x'`.
+/// The error of `NOT a = 'x'`, which is `(NOT a) = 'x'`.
 fn not_before(
     parser: &Parser<'_>,
     op: Op,
@@ -199,7 +211,7 @@ pub(crate) fn not_before_comparison(
     Ok(not_before(parser, op, place, (not, right)))
 }
 
-/// What stands there of an expression.
+/// The text of an expression, shortened.
 fn shown(parser: &Parser<'_>, node: NodeId) -> String {
     short(&parser.text[parser.span_of(node)])
 }
@@ -236,14 +248,15 @@ fn kind_is_truth(parser: &Parser<'_>, who: &str, node: NodeId, kind: Kind) -> Re
     let what = format!("{who} wants true or false, and this is {}", kind.words());
     let error = RouteError::new(parser.span_of(node), what);
     let text = short(&parser.text[parser.span_of(node)]);
-    Err(match (kind, parser.tree.node(node)) {
+    let error = match (kind, parser.tree.node(node)) {
         (_, Node::Name(_)) if who == "`NOT`" => {
             error.hint(format!("properties are strings: write `({text} = 'true')`"))
         }
         (_, Node::Name(_)) => error.hint(format!("properties are strings: write `{text} = 'true'`")),
         (_, Node::Text(_)) => error.hint("compare it, or write `true` without quotes"),
         _ => error.hint("compare it: `… > 0`"),
-    })
+    };
+    Err(error.hint_if(body_instead(parser, node)))
 }
 
 pub(crate) fn is_number(parser: &Parser<'_>, who: &str, node: NodeId) -> Result<()> {
@@ -262,21 +275,39 @@ fn takes(parser: &Parser<'_>, takes: Takes, who: &str, node: NodeId, kind: Kind)
     }
     let what = format!("{who} takes {}, and this is {}", takes.words(), kind.words());
     let error = RouteError::new(parser.span_of(node), what);
-    Err(match (takes, kind) {
+    let error = match (takes, kind) {
         (Takes::Number, Kind::Text) => as_number(parser, error, node),
         (Takes::Text | Takes::NumberOrText, Kind::Number) => {
             error.hint("a literal string is written in quotes")
         }
         _ => error,
-    })
+    };
+    Err(error.hint_if(body_instead(parser, node)))
 }
 
 fn as_number(parser: &Parser<'_>, error: RouteError, node: NodeId) -> RouteError {
     match parser.tree.node(node) {
         Node::Text(text) if text.parse::<f64>().is_ok() => error.hint("write the number without quotes"),
+        Node::Text(name) if is_plain_name(name) && parser.text[parser.span_of(node)].starts_with('"') => {
+            let hint = "this string is no number; a property is written without quotes: `as_number(";
+            error.hint(format!("{hint}{name})`"))
+        }
         Node::Text(_) => error.hint("this string is no number"),
+        Node::Name(id) if is_a_time(parser.names.get(*id)) => {
+            error.hint("it is a text such as `'2026-11-30T09:20:00.000Z'`: compare it with one like that")
+        }
         _ => error.hint(format!("write `as_number({})`", short(&parser.text[parser.span_of(node)]))),
     }
+}
+
+/// Whether it is a system property that is a time, as text that compares as times do.
+fn is_a_time(name: &Name) -> bool {
+    let name = match name {
+        Name::Either(name) => name.trim_start_matches('$'),
+        Name::System(name) => name,
+        Name::Property(_) | Name::Body(_) => return false,
+    };
+    ["enqueuedTime", "expiryTimeUtc"].iter().any(|time| time.eq_ignore_ascii_case(name))
 }
 
 fn short(text: &str) -> String {

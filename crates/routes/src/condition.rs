@@ -76,6 +76,11 @@ impl Condition {
         Explanation::of(&self.tree, &self.names, &self.spans, &seen, &document)
     }
 
+    /// Sentences about parts that are probably slips.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        crate::notes::notes(&self.tree, &self.names)
+    }
+
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::check;
 use crate::error::{RouteError, quoted};
 use crate::function::{Function, Kind};
-use crate::lexer::{Lexer, Token, braced_name, one_name};
+use crate::lexer::{Lexer, NO_PARAMETERS, NO_PATTERN, Token, braced_name, one_name};
 use crate::names::{Name, Names};
 use crate::nearest::did_you_mean;
 use crate::tree::{Level, Link, Node, NodeId, Op, Spans, Tree};
@@ -33,6 +33,35 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 }
 
 type Result<T> = std::result::Result<T, RouteError>;
+
+/// The hint for `CASE WHEN a THEN b ELSE c END`. As there, `c` counts where `a` is undefined.
+const NO_CASE: &str = "there is no `CASE`: write `((a ?? false) AND b) OR (NOT (a ?? false) AND c)`, with conditions for letters";
+
+/// The hint for a function of another language.
+fn instead_of(function: &str) -> Option<&'static str> {
+    Some(match function.to_ascii_uppercase().as_str() {
+        "IFNULL" | "COALESCE" | "NVL" | "ISNULL" => "write `a ?? b`",
+        "CAST" | "TRY_CAST" | "CONVERT" | "TO_NUMBER" | "TONUMBER" | "NUMBER" | "INT" | "FLOAT"
+        | "PARSEFLOAT" | "PARSEINT" => "write `as_number(a)`; a property is a string already",
+        "IF" | "IIF" => NO_CASE,
+        "NOW" | "GETDATE" | "GETUTCDATE" | "CURRENT_TIMESTAMP" | "CURDATE" | "SYSDATE" => {
+            "a condition does not know the time; `$enqueuedTime` is when the broker took the message"
+        }
+        "EXISTS" => "write `is_defined(a)`",
+        "LEN" | "CHAR_LENGTH" => "write `length(a)`",
+        "LCASE" | "TOLOWER" => "write `lower(a)`",
+        "UCASE" | "TOUPPER" => "write `upper(a)`",
+        "INSTR" | "CHARINDEX" | "POSITION" | "LOCATE" => "write `index_of(a, b)`, which counts from 0",
+        "REGEXP_LIKE" | "REGEXP_MATCH" | "MATCHES" | "LIKE" => NO_PATTERN,
+        "MOD" => "write `a % b`",
+        _ => return None,
+    })
+}
+
+/// Whether a word is one of these, in any case.
+pub(crate) fn is_one_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
 
 /// What is between the first word of a route and its end.
 pub(crate) struct Parser<'t> {
@@ -184,9 +213,16 @@ impl<'t> Parser<'t> {
                 let inner = parser.expression(Level::Coalesce)?;
                 parser.close(span.clone()).map(|_| inner)
             }),
-            Token::End | Token::Op(_) | Token::Close | Token::Comma => Err(self
-                .unexpected("a value")
-                .hint("a value is a property, a literal, a function, or `$body.…`")),
+            Token::End | Token::Op(_) | Token::Close | Token::Comma => {
+                let is_parameter =
+                    ["%s", "%d", "%("].iter().any(|it| self.text[span.start..].starts_with(it));
+                let hint = if is_parameter {
+                    NO_PARAMETERS
+                } else {
+                    "a value is a property, a literal, a function, or `$body.…`"
+                };
+                Err(self.unexpected("a value").hint(hint))
+            }
         }
     }
 
@@ -219,6 +255,10 @@ impl<'t> Parser<'t> {
             parser.advance()?;
             parser.operand()
         })?;
+        if self.text[..start].ends_with('-') && !matches!(self.kind(of), Kind::Number | Kind::Any) {
+            let error = RouteError::new(start - 1..start + 1, "`--` begins no comment");
+            return Err(error.hint("a comment is written `/* … */`"));
+        }
         // An argument of `is_defined` may be `-undefined` (IoT Edge, published cases `TestSuccess`).
         if self.kind(of) != Kind::Undefined {
             check::is_number(self, "`-`", of)?;
@@ -239,14 +279,28 @@ impl<'t> Parser<'t> {
         {
             if literal != word {
                 let error = RouteError::new(span, format!("`{literal}` is written in lower case"));
-                return Err(error.hint(format!("write `{literal}`; a property of that name is `{{{word}}}`")));
+                let before = self.text[..self.span.start].trim_end();
+                let is_compared = before.ends_with('=') || before.ends_with("<>");
+                let last = self.tree.last().filter(|_| is_compared && matches!(node, Node::Bool(_)));
+                let hint = match last {
+                    Some(Node::Name(id)) if !matches!(self.names.get(*id), Name::Body(_)) => {
+                        format!("properties are strings: write `'{literal}'`")
+                    }
+                    _ => format!("write `{literal}`; a property of that name is `{{{word}}}`"),
+                };
+                return Err(error.hint(hint));
             }
             return self.leaf(node, kind, span);
         }
         if is_reserved(word) {
             let name = format!("a property of that name is written `{{{word}}}`");
-            let hint =
-                if self.is_keyword("INTO") { format!("a value is missing before it; {name}") } else { name };
+            let hint = match word.to_ascii_uppercase().as_str() {
+                "INTO" => format!("a value is missing before it; {name}"),
+                "SELECT" => {
+                    format!("a condition sees one message and asks no other: write the values; {name}")
+                }
+                _ => name,
+            };
             return Err(self.unexpected("a value").hint(hint));
         }
         self.advance()?;
@@ -260,6 +314,9 @@ impl<'t> Parser<'t> {
     fn call(&mut self, word: &str, span: Range<usize>) -> Result<NodeId> {
         let Some(signature) = Function::named(word) else {
             let error = RouteError::new(span, format!("there is no function {}", quoted(word)));
+            if let Some(instead) = instead_of(word) {
+                return Err(error.hint(instead));
+            }
             let all = || format!("there are {}", Function::names().collect::<Vec<_>>().join(", "));
             return Err(error.hint(did_you_mean(word, Function::names()).unwrap_or_else(all)));
         };
@@ -309,27 +366,60 @@ impl<'t> Parser<'t> {
     /// What was meant by a word, or a string, that stands where an operator does.
     fn near_operator(&self) -> Option<String> {
         if let Token::Text(_) = self.token {
+            let quote = &self.text[self.span.start..=self.span.start];
+            if self.text[..self.span.start].ends_with(quote) {
+                return Some(format!("within a string a `{quote}` is written `\\{quote}`"));
+            }
+            let before = self.text[..self.span.start].trim_end();
+            let word = before.rfind(|c: char| !c.is_alphanumeric()).map_or(before, |at| &before[at + 1..]);
+            if before.len() == self.span.start && is_one_of(word, &["N", "E", "B", "X", "R", "U"]) {
+                return Some(format!("a string has no letter before it: leave `{word}` out"));
+            }
+            if is_one_of(word, &["DATE", "TIME", "TIMESTAMP", "DATETIME", "INTERVAL"]) {
+                return Some(format!("a time is a string: leave `{word}` out"));
+            }
             return one_name(self.text, self.span.start).map(|name| format!("write `{name}`"));
         }
         if self.token != Token::Word {
             return None;
         }
         match self.word().to_ascii_uppercase().as_str() {
-            "LIKE" => Some("write `starts_with(a, b)`, `ends_with(a, b)` or `contains(a, b)`".to_owned()),
-            "IS" if self.text[self.span.end..]
-                .trim_start()
-                .get(..3)
-                .is_some_and(|word| word.eq_ignore_ascii_case("not")) =>
-            {
-                Some("write `is_string(a)`".to_owned())
-            }
-            "IS" => Some(
-                "write `NOT is_string(a)`; `is_null(a)` is true only of a header without a value".to_owned(),
+            "LIKE" | "RLIKE" | "REGEXP" | "MATCHES" => Some(NO_PATTERN.to_owned()),
+            "ILIKE" => Some(
+                "write `starts_with(lower(a), 'x')`, `ends_with(lower(a), 'x')` or `contains(lower(a), 'x')`"
+                    .to_owned(),
             ),
+            "NOT" => match self.word_after().to_ascii_uppercase().as_str() {
+                "IN" => {
+                    Some("write the comparisons with `AND` between them: `a != 'x' AND a != 'y'`".to_owned())
+                }
+                "BETWEEN" => Some("write `a < x OR a > y`".to_owned()),
+                "LIKE" | "ILIKE" | "RLIKE" | "REGEXP" => Some(
+                    "write `NOT starts_with(a, b)`, `NOT ends_with(a, b)` or `NOT contains(a, b)`".to_owned(),
+                ),
+                _ => {
+                    Some("`NOT` stands before the condition that it turns round: `NOT (a = 'x')`".to_owned())
+                }
+            },
+            "XOR" => Some("write `(a) != (b)`, with a condition in each bracket".to_owned()),
+            "WHEN" | "THEN" | "ELSE" => Some(NO_CASE.to_owned()),
+            "IS" => match self.word_after().to_ascii_uppercase().as_str() {
+                "NULL" => Some("write `NOT is_defined(a) OR is_null(a)`".to_owned()),
+                "NOT" => Some(
+                    "write `is_defined(a) AND NOT is_null(a)` for `IS NOT NULL`, else `a != b`".to_owned(),
+                ),
+                _ => Some("write `a = b`".to_owned()),
+            },
             "IN" | "BETWEEN" => Some("write the comparisons, with `AND` or `OR` between them".to_owned()),
             "MOD" => Some("write `%`".to_owned()),
             _ => did_you_mean(self.word(), ["AND", "OR", "INTO", "WHERE"]),
         }
+    }
+
+    /// The word behind the one that is to be read next.
+    fn word_after(&self) -> &'t str {
+        let rest = self.text[self.span.end..].trim_start();
+        &rest[..rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len())]
     }
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {

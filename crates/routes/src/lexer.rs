@@ -252,6 +252,9 @@ impl<'t> Lexer<'t> {
         self.take(1);
         if !self.peek().is_some_and(starts_name) {
             let error = RouteError::new(start..self.at, "a name has to follow `$`");
+            if self.peek().is_some_and(|c| c.is_ascii_digit() || c == '{') {
+                return Err(error.hint(NO_PARAMETERS));
+            }
             return Err(error.hint("a system property is `$messageId`, a value of the body `$body.name`"));
         }
         let name = self.at;
@@ -316,6 +319,17 @@ impl<'t> Lexer<'t> {
         })
     }
 
+    /// Whether the value on the right of an operator, or an argument, is missing before this place.
+    fn is_operand_wanted(&self) -> bool {
+        self.text[..self.at].trim_end().ends_with(['=', '<', '>', '(', ','])
+    }
+
+    /// `[name]`, as T-SQL writes a name.
+    fn in_square_brackets(&self) -> Option<&'t str> {
+        let (name, _) = self.rest().strip_prefix('[')?.split_once(']')?;
+        (name.starts_with(starts_name) && name.chars().all(|c| !c.is_control() && c != '}')).then_some(name)
+    }
+
     /// Operators and brackets.
     fn sign(&mut self, c: char) -> Result<Token> {
         for (text, write) in STRANGE {
@@ -342,7 +356,12 @@ impl<'t> Lexer<'t> {
             ';' => return Err(error.hint("leave it out: a route ends with its sink")),
             '!' => "write `NOT`, or `!=` between two values",
             '|' => "write `OR` between conditions, `||` to join strings",
+            ':' | '@' if self.rest()[1..].starts_with(starts_name) => NO_PARAMETERS,
+            '?' if self.is_operand_wanted() => NO_PARAMETERS,
             '?' => "write `??`",
+            '[' if let Some(name) = self.in_square_brackets() => {
+                return Err(error.hint(format!("a property is written in braces: `{{{name}}}`")));
+            }
             '[' | ']' | '.' => "a path is written `$body.a.b[0]`, without blanks",
             _ => {
                 "an application property with such a character in its name is written in braces: `{my-name}`"
@@ -353,7 +372,8 @@ impl<'t> Lexer<'t> {
 }
 
 /// What is not written, and what to write.
-const STRANGE: [(&str, &str); 9] = [
+const STRANGE: [(&str, &str); 13] = [
+    ("::", "a property is a string; its number is `as_number(a)`"),
     ("===", "write `=`"),
     ("==", "write `=`"),
     ("&&", "write `AND`"),
@@ -363,7 +383,17 @@ const STRANGE: [(&str, &str); 9] = [
     ("=>", "write `>=`"),
     ("=<", "write `<=`"),
     ("**", "write `power(a, b)`"),
+    ("=~", NO_PATTERN),
+    ("!~", NO_PATTERN),
+    ("~", NO_PATTERN),
 ];
+
+/// The hint for what stands for a value that comes later, as `:sev`, `@sev`, `?` or `$1`.
+pub(crate) const NO_PARAMETERS: &str =
+    "a route has no parameters: write the value itself, as `'high'` or `5`";
+
+/// The hint for a pattern.
+pub(crate) const NO_PATTERN: &str = "write `starts_with(a, b)`, `ends_with(a, b)` or `contains(a, b)`";
 
 /// What is, the longer before the shorter.
 const SIGNS: [(&str, Token); 17] = [

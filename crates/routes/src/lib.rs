@@ -28,6 +28,7 @@ mod lexer;
 mod manifest;
 mod names;
 pub mod nearest;
+mod notes;
 mod route;
 mod show;
 mod sink;

@@ -59,6 +59,10 @@ impl Names {
         &self.all[id.at()]
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Name> {
+        self.all.iter()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

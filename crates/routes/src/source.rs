@@ -19,9 +19,12 @@ impl Source {
     pub(crate) fn parse(path: &str, span: Range<usize>) -> Result<Self, RouteError> {
         let Some(below) = path.strip_prefix('/') else {
             let error = RouteError::new(span, format!("a source is a path, and {} is none", quoted(path)));
-            return Err(
-                error.hint(format!("a path begins with `/`: `/{}`, or `/*` for everything", cut(path)))
-            );
+            let bare = path.trim_matches(['\'', '"', '`', '[', ']']);
+            return Err(error.hint(match bare {
+                "*" => "`/*` is everything".to_owned(),
+                _ if bare.starts_with('/') => format!("a path is written without quotes: `{}`", cut(bare)),
+                _ => format!("a path begins with `/`: `/{}`, or `/*` for everything", cut(bare)),
+            }));
         };
         if path.contains(char::is_control) {
             return Err(RouteError::new(span, "a source has no control characters"));

@@ -152,6 +152,11 @@ impl Tree {
         NodeId(u32::try_from(self.nodes.len() - 1).expect("a route has at most ROUTE_LEN_MAX bytes"))
     }
 
+    /// The node that was pushed last.
+    pub(crate) fn last(&self) -> Option<&Node> {
+        self.nodes.last()
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }

@@ -39,6 +39,8 @@ pub struct Template {
     pub priority: Given,
     /// Its key.
     pub key: Option<String>,
+    /// The weight that it gives its key.
+    pub key_weight: Option<u32>,
     /// Its time to live, ms, from the moment it is due.
     pub ttl_ms: Option<u64>,
     /// What it says. Whose it is is said by the schedule.
@@ -72,6 +74,8 @@ struct Kept {
     priority: Given,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_weight: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
     /// As in a content header of AMQP 0-9-1, in base64.
@@ -84,13 +88,14 @@ impl Schedule {
     /// What is published now for the occurrence of a schedule of this name at an instant. It waits until then.
     #[must_use]
     pub fn occurrence(&self, now: Time, name: &str, at: Time) -> NewMessage {
-        let Template { priority, key, ttl_ms, content } = self.message.clone();
+        let Template { priority, key, key_weight, ttl_ms, content } = self.message.clone();
         let delay_ms = at.since(now);
         NewMessage {
             to: self.target(),
             priority,
             id: Some(occurrence_id(name, at)),
             key,
+            key_weight,
             // The time to live begins when a message is published.
             ttl_ms: ttl_ms.map(|ms| ms.saturating_add(delay_ms)),
             delay_ms,
@@ -110,7 +115,7 @@ impl Schedule {
     /// # Errors
     /// [`Unkeepable`].
     pub fn encode(&self) -> Result<Vec<u8>, Unkeepable> {
-        let Template { priority, key, ttl_ms, content } = &self.message;
+        let Template { priority, key, key_weight, ttl_ms, content } = &self.message;
         if content.body.len() > BODY_LEN_MAX {
             return Err(Unkeepable);
         }
@@ -121,6 +126,7 @@ impl Schedule {
             user: Arc::clone(&self.user),
             priority: priority.clone(),
             key: key.clone(),
+            key_weight: *key_weight,
             ttl_ms: *ttl_ms,
             properties: STANDARD.encode(content.properties.as_bytes()),
             body: STANDARD.encode(&content.body),
@@ -143,7 +149,13 @@ impl Schedule {
             queue: kept.queue,
             cron: Cron::parse(&kept.cron, &kept.timezone).map_err(|bad| bad.to_string())?,
             user: kept.user,
-            message: Template { priority: kept.priority, key: kept.key, ttl_ms: kept.ttl_ms, content },
+            message: Template {
+                priority: kept.priority,
+                key: kept.key,
+                key_weight: kept.key_weight,
+                ttl_ms: kept.ttl_ms,
+                content,
+            },
         })
     }
 }

@@ -199,7 +199,7 @@ impl Schedules {
         if settings.last_value.is_some() {
             return Err(NotScheduled::LastValue);
         }
-        settings.scheme.map(&schedule.message.priority).map_err(Failure::from)?;
+        settings.map_priority(&schedule.message.priority).map_err(Failure::from)?;
         let (this, by, key) = (Arc::clone(self), by.clone(), (queue.vhost, Arc::from(name)));
         // Whole, also where whoever asked has gone meanwhile.
         whole(async move { this.put_whole(&by, key, schedule, kept, ahead).await }).await

@@ -115,5 +115,5 @@ fn read(path: &Path, len: u64) -> Result<Reading, String> {
         return Err(format!("it has {len} bytes, {MANIFEST_LEN_MAX} are the most"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Reading::from_file(Some(path), &text).map_err(|error| format!("is no manifest\n{error}"))
+    Reading::from_file(Some(path), &text).map_err(|error| format!("{}\n{error}", error.summary()))
 }

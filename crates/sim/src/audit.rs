@@ -141,6 +141,7 @@ fn hash_message(queue: QueueId, message: &Message) -> u64 {
     if let Some(extras) = extras {
         hash = hash_text(hash, extras.id.as_deref().unwrap_or("-"));
         hash = hash_text(hash, extras.key.as_deref().unwrap_or("-"));
+        hash = mix(hash ^ u64::from(extras.key_weight.unwrap_or(0)));
         hash = extras.deaths.iter().fold(hash, |hash, deaths| hash_deaths(hash, deaths));
         if let Some(work) = &extras.work {
             hash = mix(hash ^ work.started.0 ^ u64::from(work.is_cancelled) << 60);

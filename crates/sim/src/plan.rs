@@ -96,6 +96,8 @@ pub(crate) struct Plan {
     pub(crate) has_routes: bool,
     /// Queues have histories and bounds on how long work takes; clients report, and want messages back.
     pub(crate) has_work: bool,
+    /// Attempts whose lease is over say how they ended, where work is noted.
+    pub(crate) ends_late: bool,
     /// Queues speak of keys and of rates, and are paused; not in deep worlds, since what speaks of keys stays in memory, and at a rate
     /// much takes long.
     pub(crate) has_keys: bool,
@@ -160,6 +162,7 @@ impl Plan {
             has_routes: Rng::new(seed, "routes of a world").once_in(3),
             has_keys: Rng::new(seed, "keys of a world").once_in(3),
             has_work: Rng::new(seed, "work of a world").once_in(3),
+            ends_late: Rng::new(seed, "late ends of a world").once_in(2),
             has_sessions: Rng::new(seed, "connected").once_in(3),
             endpoints: if forwards.once_in(3) { forwards.within(1, 2) } else { 0 },
             is_meddled: forwards.once_in(3),

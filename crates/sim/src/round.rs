@@ -53,6 +53,7 @@ impl Lent {
             count,
             bytes: message.content.size() as u32,
             key: message.extras.as_ref().and_then(|extras| extras.key.as_deref()).map(ToOwned::to_owned),
+            key_weight: message.extras.as_ref().and_then(|extras| extras.key_weight),
             deaths: message.extras.as_ref().and_then(|extras| extras.deaths.clone()),
             work: message.extras.as_ref().and_then(|extras| extras.work.as_deref().copied()),
             record: message.extras.as_ref().and_then(|extras| extras.record.clone()),

@@ -108,10 +108,7 @@ impl Copy {
             Urgency::Own => own.clone(),
             Urgency::Level(level) => in_words_of(settings.scheme, level),
         };
-        match (&given, &settings.default_priority) {
-            (Given::Missing, Some(default)) => settings.scheme.map(default),
-            _ => settings.scheme.map(&given),
-        }
+        settings.map_priority(&given)
     }
 }
 

@@ -673,8 +673,8 @@ fn check_taken(request: &Request, result: &Result<Answer, Refused>) -> Checked {
     let only_frees = matches!(
         request,
         Request::Do(
-            Command::Settle { outcome: Outcome::Ack | Outcome::Reject, .. }
-                | Command::Finish { outcome: Outcome::Ack | Outcome::Reject, .. }
+            Command::Settle { outcome: Outcome::Ack | Outcome::Reject | Outcome::Timeout, .. }
+                | Command::Finish { outcome: Outcome::Ack | Outcome::Reject | Outcome::Timeout, .. }
                 | Command::Purge { status: None, .. }
                 | Command::DeleteVhost { .. }
                 | Command::Remove { .. }

@@ -18,6 +18,7 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         Request::Do(Command::Cancel { .. }) => "cancel",
         Request::Do(Command::Settle { .. }) => "settle",
         Request::Do(Command::Finish { .. }) => "finish",
+        Request::Do(Command::FinishLate { .. }) => "finish late",
         Request::Do(Command::CancelMessages { .. }) => "want back",
         Request::Do(Command::SetMetadata { .. }) => "metadata",
         Request::Do(Command::SetPolicy { .. } | Command::RemovePolicy { .. }) => "policy",
@@ -94,7 +95,8 @@ fn entry(MetadataEntry { key, value }: &MetadataEntry) -> String {
 }
 
 fn message(message: &NewMessage) -> String {
-    let NewMessage { to, sender: _, priority, id, origin, key, ttl_ms, delay_ms, content } = message;
+    let NewMessage { to, sender: _, priority, id, origin, key, key_weight, ttl_ms, delay_ms, content } =
+        message;
     let numbered = |origin: &Origin| format!(", {}#{}", origin.producer(), origin.sequence());
     let numbered = origin.as_ref().map(numbered).unwrap_or_default();
     let to = match to {
@@ -104,10 +106,11 @@ fn message(message: &NewMessage) -> String {
             format!("{name}/{routing_key}{more}")
         }
     };
+    let weight = key_weight.map(|weight| format!(" of weight {weight}")).unwrap_or_default();
     let mark = content.content_type().unwrap_or("-");
     let len = content.body.len();
     format!(
-        "{mark} to {to} at {priority} (id {id:?}, key {key:?}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes{numbered})"
+        "{mark} to {to} at {priority} (id {id:?}, key {key:?}{weight}, ttl {ttl_ms:?}, delay {delay_ms}, {len} bytes{numbered})"
     )
 }
 

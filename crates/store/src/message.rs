@@ -23,7 +23,9 @@ use crate::codec::{Reader, number, signed, text};
 use crate::deaths::deaths;
 use crate::work::{attempts, record, work};
 
-use overtake_lane::{Extras, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time};
+use overtake_lane::{
+    Extras, KEY_WEIGHT_MAX, LeaseId, Message, Original, Place, Priority, QueueId, Seq, State, Time,
+};
 
 /// Extras as those of the message before.
 const SAME: u8 = 8;
@@ -92,10 +94,14 @@ fn extras(out: &mut Vec<u8>, extras: Option<&Extras>) {
             | u8::from(extras.deaths.is_some()) << 2
             | u8::from(extras.work.is_some()) << 4
             | u8::from(extras.record.is_some()) << 5
-            | u8::from(extras.attempts.is_some()) << 6,
+            | u8::from(extras.attempts.is_some()) << 6
+            | u8::from(extras.key_weight.is_some()) << 7,
     );
     for present in [&extras.id, &extras.key].into_iter().flatten() {
         text(out, present);
+    }
+    if let Some(weight) = extras.key_weight {
+        number(out, weight.into());
     }
     if let Some(died) = &extras.deaths {
         deaths(out, died);
@@ -167,7 +173,7 @@ impl Reader<'_> {
         if has == SAME {
             return before.map(|before| before.extras.clone());
         }
-        if has & !(1 | 2 | 4 | 16 | 32 | 64) != 0 {
+        if has & SAME != 0 {
             return None;
         }
         let mut extras = Extras::default();
@@ -176,6 +182,9 @@ impl Reader<'_> {
         }
         if has & 2 != 0 {
             extras.key = Some(self.text()?.into());
+        }
+        if has & 128 != 0 {
+            extras.key_weight = Some(self.small().filter(|weight| (1..=KEY_WEIGHT_MAX).contains(weight))?);
         }
         if has & 4 != 0 {
             extras.deaths = Some(self.deaths()?);

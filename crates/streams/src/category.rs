@@ -11,10 +11,10 @@ use crate::lanes::{Lane, Lanes};
 use crate::layout::{check_key, partitions_of};
 use crate::link::Link;
 
-/// So many streams are named in one command.
+/// Most streams named in one command.
 pub(crate) const CHUNK: usize = 64;
 
-/// So many streams are named in a sentence.
+/// Most streams named in a sentence.
 const SHOWN: usize = 3;
 
 /// The streams of a category with these partition keys, the lanes of the category first. Keys that no partition can have are left out.
@@ -46,7 +46,7 @@ pub(crate) async fn streams_of(
     Ok(streams_with(category, lanes, keys))
 }
 
-/// What a category has and a subscriber with these options never reads, in a sentence that says what to set; nothing where it reads everything that has entries.
+/// The streams with entries that a subscriber with these options never reads, in a sentence that says what to set; `None`: there are none.
 ///
 /// # Errors
 /// The server does not answer, or declines.

@@ -155,6 +155,41 @@ impl DeadLetter {
     }
 }
 
+/// Why something was not done with the dead letters of one stream.
+enum Trouble {
+    /// The server says something against it, which need not concern other streams.
+    Fault(String),
+    /// No server answers.
+    Lost(String),
+}
+
+/// The result, and where nothing could be done, and why: `STREAM:dlq: why`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swept<T> {
+    /// The result for all other streams.
+    pub done: T,
+    /// A fault for each stream with a key that is no stream, that the user has no right to, and the like.
+    pub faults: Vec<String>,
+}
+
+impl<T> Swept<T> {
+    /// # Errors
+    /// All faults, if there are any.
+    fn whole(self) -> Result<T, String> {
+        if self.faults.is_empty() { Ok(self.done) } else { Err(self.faults.join("; ")) }
+    }
+
+    fn failed(&mut self, trouble: Trouble) -> Result<(), String> {
+        match trouble {
+            Trouble::Fault(why) => {
+                self.faults.push(why);
+                Ok(())
+            }
+            Trouble::Lost(why) => Err(why),
+        }
+    }
+}
+
 /// The dead letters of a category, those of its partitions included. A partition whose key leaves the set `CATEGORY:__partitions__` takes its dead letters out of sight.
 pub struct DeadLetters {
     link: Link,
@@ -175,26 +210,31 @@ impl DeadLetters {
         Ok(Self { link: Link::new(server.clone()), category, lanes })
     }
 
-    /// The streams that have dead letters, of one lane or of all.
+    /// The streams that may have dead letters, of one lane or of all: those that are known to have none are left out.
     async fn streams(&self, of: Option<Lane>) -> Result<Vec<(Lane, String)>, String> {
         let mut all = streams_of(&self.link, &self.category, &self.lanes).await?;
         all.retain(|(lane, _)| of.is_none_or(|of| of == *lane));
         let mut found = Vec::new();
         for some in all.chunks(CHUNK) {
             let dead: Vec<String> = some.iter().map(|(_, stream)| dead_letters_of(stream)).collect();
-            let Value::Array(lengths) = self.ask(&scripts::lengths(&dead)).await? else { continue };
+            // One key that the user may not read refuses the script for all: then each is asked by itself, later.
+            let lengths = match self.link.ask(&scripts::lengths(&dead)).await? {
+                Ok(Value::Array(lengths)) => lengths,
+                Ok(_) | Err(_) => vec![Value::Nil; some.len()],
+            };
             let with = some.iter().zip(lengths).filter(|(_, length)| *length != Value::Int(0));
             found.extend(with.map(|(each, _)| each.clone()));
         }
         Ok(found)
     }
 
-    async fn ask(&self, command: &Cmd) -> Result<Value, String> {
-        self.link.ask(command).await?.map_err(|fault: Fault| format!("{}: {fault}", self.category))
+    async fn ask(&self, stream: &str, command: &Cmd) -> Result<Value, Trouble> {
+        let answer = self.link.ask(command).await.map_err(Trouble::Lost)?;
+        answer.map_err(|fault: Fault| Trouble::Fault(format!("{}: {fault}", dead_letters_of(stream))))
     }
 
-    async fn page(&self, lane: Lane, stream: &str, command: &Cmd) -> Result<Vec<DeadLetter>, String> {
-        let found = entries::of_entries(self.ask(command).await?);
+    async fn page(&self, lane: Lane, stream: &str, command: &Cmd) -> Result<Vec<DeadLetter>, Trouble> {
+        let found = entries::of_entries(self.ask(stream, command).await?);
         let letters = found.into_iter().filter_map(|found| match found {
             Found::Entry(entry) => Some(DeadLetter::read(&self.category, lane, stream, entry)),
             Found::Deleted(_) => None,
@@ -205,44 +245,64 @@ impl DeadLetters {
     /// The newest of all lanes and partitions, so many at most.
     ///
     /// # Errors
-    /// The server does not answer, or declines.
+    /// The server does not answer, or declines for one stream.
     pub async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, String> {
-        let mut all = Vec::new();
+        self.sweep_list(limit).await?.whole()
+    }
+
+    /// As [`DeadLetters::list`], of the streams that can be read.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn sweep_list(&self, limit: usize) -> Result<Swept<Vec<DeadLetter>>, String> {
+        let mut swept = Swept { done: Vec::new(), faults: Vec::new() };
         for (lane, stream) in self.streams(None).await? {
-            let (mut here, mut before) = (Vec::new(), "+".to_owned());
-            while here.len() < limit {
-                let asked = PAGE.min(limit - here.len());
-                let mut range = cmd("XREVRANGE");
-                range.arg(dead_letters_of(&stream)).arg(&before).arg("-").arg("COUNT").arg(asked);
-                let page = self.page(lane, &stream, &range).await?;
-                let is_last = page.len() < asked;
-                here.extend(page);
-                let Some(last) = here.last().filter(|_| !is_last) else { break };
-                before = format!("({}", last.id);
+            match self.newest(lane, &stream, limit).await {
+                Ok(mut here) => swept.done.append(&mut here),
+                Err(trouble) => swept.failed(trouble)?,
             }
-            all.append(&mut here);
         }
-        all.sort_by_key(|letter| std::cmp::Reverse(order(&letter.id)));
-        all.truncate(limit);
-        Ok(all)
+        swept.done.sort_by_key(|letter| std::cmp::Reverse(order(&letter.id)));
+        swept.done.truncate(limit);
+        Ok(swept)
+    }
+
+    async fn newest(&self, lane: Lane, stream: &str, limit: usize) -> Result<Vec<DeadLetter>, Trouble> {
+        let (mut here, mut before) = (Vec::new(), "+".to_owned());
+        while here.len() < limit {
+            let asked = PAGE.min(limit - here.len());
+            let mut range = cmd("XREVRANGE");
+            range.arg(dead_letters_of(stream)).arg(&before).arg("-").arg("COUNT").arg(asked);
+            let page = self.page(lane, stream, &range).await?;
+            let is_last = page.len() < asked;
+            here.extend(page);
+            let Some(last) = here.last().filter(|_| !is_last) else { break };
+            before = format!("({}", last.id);
+        }
+        Ok(here)
     }
 
     /// The letter of an id, or of a [`DeadLetter::name`]; the lane need be said only where both have one of that id, and the name where several partitions have.
     ///
     /// # Errors
-    /// It is no id, several have one, or the server does not answer.
+    /// No such id, several letters of that id, or no answer of the server.
     pub async fn inspect(&self, id: &str, lane: Option<Lane>) -> Result<Option<DeadLetter>, String> {
         let (home, id) = id.rsplit_once('/').map_or((None, id), |(home, id)| (Some(home), id));
         if order(id).is_none() {
             return Err(format!("`{id}` is no id of a dead letter: those are as 1700000000000-0"));
         }
-        let mut found = Vec::new();
+        let (mut found, mut fault) = (Vec::new(), None);
         for (lane, stream) in self.streams(lane).await? {
             let dead = dead_letters_of(&stream);
             if home.is_none_or(|home| home == dead) {
                 let mut range = cmd("XRANGE");
                 range.arg(&dead).arg(id).arg(id).arg("COUNT").arg(1);
-                found.extend(self.page(lane, &stream, &range).await?);
+                match self.page(lane, &stream, &range).await {
+                    Ok(page) => found.extend(page),
+                    // The letter that is meant may stand in another stream.
+                    Err(Trouble::Fault(why)) => fault = Some(why),
+                    Err(Trouble::Lost(why)) => return Err(why),
+                }
             }
         }
         if found.len() > 1 {
@@ -252,7 +312,10 @@ impl DeadLetters {
                 names.join(", ")
             ));
         }
-        Ok(found.pop())
+        match (found.pop(), fault) {
+            (None, Some(why)) => Err(why),
+            (found, _) => Ok(found),
+        }
     }
 
     /// Puts a letter back at the end of the stream it came from, as what it was. Whether it was there.
@@ -261,43 +324,59 @@ impl DeadLetters {
     /// As [`DeadLetters::inspect`]; or it cannot be added to that stream, and stays.
     pub async fn replay(&self, id: &str, lane: Option<Lane>) -> Result<bool, String> {
         match self.inspect(id, lane).await? {
-            Some(letter) => self.put_back(&letter).await,
+            Some(letter) => self.put_back(&letter).await.map_err(|trouble| match trouble {
+                Trouble::Fault(why) | Trouble::Lost(why) => why,
+            }),
             None => Ok(false),
         }
     }
 
-    async fn put_back(&self, letter: &DeadLetter) -> Result<bool, String> {
+    async fn put_back(&self, letter: &DeadLetter) -> Result<bool, Trouble> {
         let mut replay = scripts::replay(&letter.dead_letters, &letter.stream, &letter.id);
         for (name, value) in &letter.fields {
             replay.arg(&name[..]).arg(&value[..]);
         }
-        Ok(self.ask(&replay).await? == Value::Int(1))
+        Ok(self.ask(&letter.stream, &replay).await? == Value::Int(1))
     }
 
     /// Puts back all there are, or those of one lane, the oldest first; those that come meanwhile stay. How many.
     ///
     /// # Errors
-    /// One cannot be put back; it and those after it stay.
+    /// The server does not answer. Or one cannot be put back: it and those after it stay in their stream, and the other streams are done.
     pub async fn replay_all(&self, lane: Option<Lane>) -> Result<u64, String> {
-        let mut count = 0;
+        self.sweep_replay(lane).await?.whole()
+    }
+
+    /// As [`DeadLetters::replay_all`], with how many were put back although some could not be.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn sweep_replay(&self, lane: Option<Lane>) -> Result<Swept<u64>, String> {
+        let mut swept = Swept { done: 0, faults: Vec::new() };
         for (lane, stream) in self.streams(lane).await? {
-            let dead = dead_letters_of(&stream);
-            let mut newest = cmd("XREVRANGE");
-            newest.arg(&dead).arg("+").arg("-").arg("COUNT").arg(1);
-            let Some(newest) = self.page(lane, &stream, &newest).await?.pop() else { continue };
-            let mut from = "-".to_owned();
-            loop {
-                let mut range = cmd("XRANGE");
-                range.arg(&dead).arg(&from).arg(&newest.id).arg("COUNT").arg(PAGE);
-                let page = self.page(lane, &stream, &range).await?;
-                let Some(last) = page.last() else { break };
-                from = format!("({}", last.id);
-                for letter in &page {
-                    count += u64::from(self.put_back(letter).await?);
-                }
+            if let Err(trouble) = self.replay_stream(lane, &stream, &mut swept.done).await {
+                swept.failed(trouble)?;
             }
         }
-        Ok(count)
+        Ok(swept)
+    }
+
+    async fn replay_stream(&self, lane: Lane, stream: &str, count: &mut u64) -> Result<(), Trouble> {
+        let dead = dead_letters_of(stream);
+        let mut newest = cmd("XREVRANGE");
+        newest.arg(&dead).arg("+").arg("-").arg("COUNT").arg(1);
+        let Some(newest) = self.page(lane, stream, &newest).await?.pop() else { return Ok(()) };
+        let mut from = "-".to_owned();
+        loop {
+            let mut range = cmd("XRANGE");
+            range.arg(&dead).arg(&from).arg(&newest.id).arg("COUNT").arg(PAGE);
+            let page = self.page(lane, stream, &range).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            from = format!("({}", last.id);
+            for letter in &page {
+                *count += u64::from(self.put_back(letter).await?);
+            }
+        }
     }
 
     /// Deletes a letter. Whether it was there.
@@ -308,22 +387,34 @@ impl DeadLetters {
         let Some(letter) = self.inspect(id, lane).await? else { return Ok(false) };
         let mut delete = cmd("XDEL");
         delete.arg(&letter.dead_letters).arg(&letter.id);
-        Ok(self.ask(&delete).await? == Value::Int(1))
+        match self.ask(&letter.stream, &delete).await {
+            Ok(gone) => Ok(gone == Value::Int(1)),
+            Err(Trouble::Fault(why) | Trouble::Lost(why)) => Err(why),
+        }
     }
 
     /// Deletes all there are, or those of one lane. How many.
     ///
     /// # Errors
-    /// The server does not answer, or declines.
+    /// The server does not answer, or declines for one stream; the others are done.
     pub async fn purge(&self, lane: Option<Lane>) -> Result<u64, String> {
-        let mut count = 0;
+        self.sweep_purge(lane).await?.whole()
+    }
+
+    /// As [`DeadLetters::purge`], with how many were deleted although some could not be.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn sweep_purge(&self, lane: Option<Lane>) -> Result<Swept<u64>, String> {
+        let mut swept = Swept { done: 0, faults: Vec::new() };
         for (_, stream) in self.streams(lane).await? {
-            let answer = self.ask(&scripts::purge(&dead_letters_of(&stream))).await?;
-            if let Value::Int(gone) = answer {
-                count += u64::try_from(gone).unwrap_or_default();
+            match self.ask(&stream, &scripts::purge(&dead_letters_of(&stream))).await {
+                Ok(Value::Int(gone)) => swept.done += u64::try_from(gone).unwrap_or_default(),
+                Ok(_) => {}
+                Err(trouble) => swept.failed(trouble)?,
             }
         }
-        Ok(count)
+        Ok(swept)
     }
 }
 

@@ -8,6 +8,7 @@ use redis::{Cmd, Value, cmd};
 use crate::category::{CHUNK, streams_of};
 use crate::dead_letters::order;
 use crate::lanes::{Lane, Lanes};
+use crate::layout::dead_letters_of;
 use crate::link::Link;
 use crate::scripts;
 
@@ -27,6 +28,17 @@ pub struct Lag {
     pub oldest_s: u64,
     /// Its dead letters, of all groups.
     pub dead: u64,
+    /// Any stream of the lane has the group. A group that reads one lane only has none in the backfill lane.
+    pub has_group: bool,
+}
+
+/// How far all groups of a category are, as far as its streams can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CategoryLag {
+    /// Each group by its name, with its lag in each lane. A stream that cannot be read is not counted.
+    pub groups: Vec<(String, Vec<Lag>)>,
+    /// The streams that cannot be read, those of dead letters among them, each as `STREAM: WHY`.
+    pub broken: Vec<String>,
 }
 
 /// Asks how far groups are.
@@ -44,17 +56,65 @@ impl Lags {
     /// How far a group is, in each lane; where the category is parted by keys, in the lanes of all partitions together. A group that is not there yet has everything before it.
     ///
     /// # Errors
-    /// The server does not answer, or declines.
+    /// The server does not answer, or declines; a stream cannot be read, which is named.
     pub async fn of(&self, category: &str, group: &str, lanes: &Lanes) -> Result<Vec<Lag>, String> {
-        let of_lane = |&lane: &Lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0 };
+        let mut broken = BTreeSet::new();
+        let streams = streams_of(&self.link, category, lanes).await?;
+        let lags = self.far(category, &streams, group, lanes, &mut broken).await?;
+        broken.pop_first().map_or(Ok(lags), Err)
+    }
+
+    /// How far all groups are that a category has in any of its streams. A stream that cannot be read (its key is none) does not keep the others from being told.
+    ///
+    /// # Errors
+    /// The server does not answer, or declines.
+    pub async fn of_all(&self, category: &str, lanes: &Lanes) -> Result<CategoryLag, String> {
+        let mut broken = BTreeSet::new();
+        let streams = streams_of(&self.link, category, lanes).await?;
+        let mut groups = Vec::new();
+        for group in self.names(category, &streams, &mut broken).await? {
+            let lags = self.far(category, &streams, &group, lanes, &mut broken).await?;
+            groups.push((group, lags));
+        }
+        Ok(CategoryLag { groups, broken: broken.into_iter().collect() })
+    }
+
+    /// The groups that a category has in any of its streams, by name.
+    ///
+    /// # Errors
+    /// The server does not answer, or declines; a stream cannot be read, which is named.
+    pub async fn groups(&self, category: &str, lanes: &Lanes) -> Result<Vec<String>, String> {
+        let mut broken = BTreeSet::new();
+        let streams = streams_of(&self.link, category, lanes).await?;
+        let names = self.names(category, &streams, &mut broken).await?;
+        broken.pop_first().map_or(Ok(names.into_iter().collect()), Err)
+    }
+
+    /// How far a group is in the streams that can be read; the others are put among the broken ones.
+    async fn far(
+        &self,
+        category: &str,
+        streams: &[(Lane, String)],
+        group: &str,
+        lanes: &Lanes,
+        broken: &mut BTreeSet<String>,
+    ) -> Result<Vec<Lag>, String> {
+        let of_lane =
+            |&lane: &Lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0, has_group: false };
         let mut all: Vec<Lag> = lanes.all().iter().map(of_lane).collect();
         let now_ms = self.now_ms(category).await?;
-        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
-            let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
-            let told = self.ask(&scripts::far(&streams, group), category).await?;
+        for some in streams.chunks(CHUNK) {
+            let names: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
+            let told = self.ask(&scripts::far(&names, group), category).await?;
             let Value::Array(told) = told else { continue };
             for ((lane, stream), told) in some.iter().zip(told) {
+                if let Some(why) = text(&told) {
+                    broken.insert(format!("{stream}: {why}"));
+                }
                 let Some(told) = Told::read(&told) else { continue };
+                if let Some(why) = told.no_letters {
+                    broken.insert(format!("{}: {why}", dead_letters_of(stream)));
+                }
                 let waiting = match told.waiting {
                     Some(waiting) => waiting,
                     None => self.count(stream, &told.at).await?,
@@ -65,24 +125,26 @@ impl Lags {
                 lag.pending += told.pending;
                 lag.dead += told.dead;
                 lag.oldest_s = lag.oldest_s.max(age_s);
+                lag.has_group |= told.has_group;
             }
         }
         Ok(all)
     }
 
-    /// The groups that a category has in any of its streams, by name.
-    ///
-    /// # Errors
-    /// The server does not answer, or declines.
-    pub async fn groups(&self, category: &str, lanes: &Lanes) -> Result<Vec<String>, String> {
-        let mut all = BTreeSet::new();
-        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
+    async fn names(
+        &self,
+        category: &str,
+        streams: &[(Lane, String)],
+        broken: &mut BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, String> {
+        let mut names = BTreeSet::new();
+        for some in streams.chunks(CHUNK) {
             let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
-            if let Value::Array(names) = self.ask(&scripts::groups(&streams), category).await? {
-                all.extend(names.iter().filter_map(text));
-            }
+            let Value::Array(told) = self.ask(&scripts::groups(&streams), category).await? else { continue };
+            names.extend(told.iter().filter_map(text));
+            broken.extend(told.iter().filter_map(fault));
         }
-        Ok(all.into_iter().collect())
+        Ok(names)
     }
 
     /// Deletes the entries that every group has settled, in all streams of a category, up to the first that any group has not read or not settled; how many. A stream stays
@@ -90,18 +152,20 @@ impl Lags {
     /// that is made later does not get what is gone. Dead letters stay.
     ///
     /// # Errors
-    /// The server does not answer, or declines.
+    /// The server does not answer, or declines; a stream cannot be read, which is named: then the others are done.
     pub async fn trim(&self, category: &str, lanes: &Lanes) -> Result<u64, String> {
-        let groups = self.groups(category, lanes).await?;
+        let mut broken = BTreeSet::new();
+        let streams = streams_of(&self.link, category, lanes).await?;
+        let groups: Vec<_> = self.names(category, &streams, &mut broken).await?.into_iter().collect();
         let mut gone = 0;
-        if groups.is_empty() {
-            return Ok(gone);
-        }
-        for some in streams_of(&self.link, category, lanes).await?.chunks(CHUNK) {
+        for some in streams.chunks(CHUNK).filter(|_| !groups.is_empty()) {
             let streams: Vec<String> = some.iter().map(|(_, stream)| stream.clone()).collect();
-            gone += number(&self.ask(&scripts::trim(&streams, &groups), category).await?);
+            let told = self.ask(&scripts::trim(&streams, &groups), category).await?;
+            let Value::Array(told) = told else { continue };
+            gone += told.first().map_or(0, number);
+            broken.extend(told.iter().filter_map(fault));
         }
-        Ok(gone)
+        broken.pop_first().map_or(Ok(gone), Err)
     }
 
     async fn ask(&self, command: &Cmd, stream: &str) -> Result<Value, String> {
@@ -132,7 +196,7 @@ impl Lags {
     }
 }
 
-/// What the server says of a group in one stream.
+/// The server's answer about a group in one stream.
 struct Told {
     dead: u64,
     pending: u64,
@@ -141,20 +205,32 @@ struct Told {
     /// The id behind which those are.
     at: String,
     oldest_ms: Option<u64>,
+    has_group: bool,
+    /// Why its dead letters cannot be read.
+    no_letters: Option<String>,
 }
 
 impl Told {
     fn read(value: &Value) -> Option<Self> {
         let Value::Array(parts) = value else { return None };
-        let [dead, pending, waiting, at, oldest] = &parts[..] else { return None };
+        let [dead, pending, waiting, at, oldest, has_group] = &parts[..] else { return None };
         Some(Self {
             dead: number(dead),
             pending: number(pending),
             waiting: (*waiting != Value::Int(-1)).then(|| number(waiting)),
             at: text(at)?,
             oldest_ms: text(oldest).and_then(|id| order(&id)).map(|(ms, _)| ms),
+            has_group: number(has_group) == 1,
+            no_letters: text(dead),
         })
     }
+}
+
+/// A stream that cannot be read, and why.
+fn fault(value: &Value) -> Option<String> {
+    let Value::Array(pair) = value else { return None };
+    let [stream, why] = &pair[..] else { return None };
+    Some(format!("{}: {}", text(stream)?, text(why)?))
 }
 
 fn number(value: &Value) -> u64 {

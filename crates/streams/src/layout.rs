@@ -57,7 +57,7 @@ impl Layout {
 /// Whether a key can be part of a stream's name: such as `backfill` would be the category's own backfill lane.
 ///
 /// # Errors
-/// What it must be, as a phrase.
+/// The rule that it breaks, as a phrase.
 pub(crate) fn check_key(lanes: &Lanes, key: &str) -> Result<(), String> {
     let is_inner = key.len() >= 4 && key.starts_with("__") && key.ends_with("__");
     if key.is_empty() || key.chars().count() > KEY_LEN_MAX {
@@ -94,7 +94,7 @@ pub fn envelope(data: &Value, metadata: &Value) -> String {
 /// The priority goes before one that they say if it is known for sure; else it stands where they say none. Everything else stays as it is.
 ///
 /// # Errors
-/// They are no JSON, as a phrase.
+/// The metadata are no JSON, as a phrase.
 pub fn describe<'m>(
     metadata: &'m str,
     id: &str,

@@ -24,10 +24,10 @@ mod scripts;
 mod subscriber;
 mod writer;
 
-pub use dead_letters::{DeadLetter, DeadLetters};
+pub use dead_letters::{DeadLetter, DeadLetters, Swept};
 pub use entry::Entry;
-pub use lag::{Lag, Lags};
-pub use lanes::{Lane, Lanes};
+pub use lag::{CategoryLag, Lag, Lags};
+pub use lanes::{Lane, Lanes, LanesTable};
 pub use layout::{FIELD, Layout, PARTITIONS, dead_letters_of, describe, envelope};
 pub use overtake_peer::redis::{Fault, RedisServer};
 pub use overtake_peer::{Named, Secret, Tls, Vault};

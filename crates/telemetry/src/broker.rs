@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use overtake_engine::{Engine, Failure, every_queue_everywhere};
-use overtake_lane::{LaneView, Order, PickerKind, QueueView, Settings, VhostView};
+use overtake_lane::{KeyView, LaneView, Order, PickerKind, QueueView, Settings, VhostView};
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Labels, Point, Value, labels};
@@ -208,10 +208,35 @@ static OF_PRIORITIES: [Each<LaneView>; 5] = [
     }),
 ];
 
+/// Of the keys with the most messages of each queue whose settings speak of keys.
+static OF_KEYS: [Each<KeyView>; 3] = [
+    each(
+        "overtake.key.ready_messages",
+        UpDownCounter,
+        "{message}",
+        "Messages ready of one of the largest keys.",
+        |key| whole(key.ready),
+    ),
+    each(
+        "overtake.key.leased_messages",
+        UpDownCounter,
+        "{message}",
+        "Messages leased of one of the largest keys.",
+        |key| whole(key.leased),
+    ),
+    each(
+        "overtake.key.oldest_age",
+        Gauge,
+        "s",
+        "Age of the oldest ready message of one of the largest keys; 0 when none is.",
+        |key| Value::Real(key.oldest_age_ms as f64 / 1_000.0),
+    ),
+];
+
 /// How a queue is set, for what is joined with it: an alert about strict queues only.
 const INFO: Family = Family::new("overtake.queue.info", Gauge, "", "1, and how the queue is set.");
 
-/// The families of queues while they grow: in the order of the three tables, then [`INFO`].
+/// The families of queues while they grow: in the order of the four tables, then [`INFO`].
 struct Queues {
     families: Vec<Family>,
     /// Queues that are the history of another, with their virtual hosts.
@@ -222,7 +247,8 @@ impl Default for Queues {
     fn default() -> Self {
         let of_lanes = OF_LANES.iter().chain(&OF_PRIORITIES).map(|each| each.family.clone());
         let of_queues = OF_QUEUES.iter().map(|each| each.family.clone());
-        let families = of_queues.chain(of_lanes).chain([INFO]);
+        let of_keys = OF_KEYS.iter().map(|each| each.family.clone());
+        let families = of_queues.chain(of_lanes).chain(of_keys).chain([INFO]);
         Self { families: families.collect(), histories: BTreeSet::new() }
     }
 }
@@ -231,7 +257,8 @@ impl Queues {
     fn add(&mut self, vhost: &Arc<str>, queue: &QueueView) {
         let (of_queues, rest) = self.families.split_at_mut(OF_QUEUES.len());
         let (of_lanes, rest) = rest.split_at_mut(OF_LANES.len());
-        let (of_priorities, info) = rest.split_at_mut(OF_PRIORITIES.len());
+        let (of_priorities, rest) = rest.split_at_mut(OF_PRIORITIES.len());
+        let (of_keys, info) = rest.split_at_mut(OF_KEYS.len());
         let pair = [("vhost", Arc::clone(vhost)), ("queue", Arc::clone(&queue.name))];
         grow(of_queues, &OF_QUEUES, &Labels::from(pair.clone()), queue);
         for lane in &queue.lanes {
@@ -239,6 +266,10 @@ impl Queues {
             let by = |label| Labels::from([vhost.clone(), queue.clone(), (label, Arc::clone(&lane.lane))]);
             grow(of_lanes, &OF_LANES, &by("lane"), lane);
             grow(of_priorities, &OF_PRIORITIES, &by("priority"), lane);
+        }
+        for key in &queue.keys {
+            let [vhost, queue] = pair.clone();
+            grow(of_keys, &OF_KEYS, &Labels::from([vhost, queue, ("key", Arc::clone(&key.key))]), key);
         }
         let settings = queue.effective_settings();
         if let Some(history) = &settings.history {

@@ -30,7 +30,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("overtake-peer", &["overtake-redact"]),
     ("overtake-streams", &["overtake-lane", "overtake-peer"]),
     ("overtake-valkey", &["overtake-engine", "overtake-lane", "overtake-peer", "overtake-store"]),
-    ("overtake-outbox", &["overtake-client", "overtake-peer", "overtake-streams", "overtake-redact"]),
+    (
+        "overtake-outbox",
+        &["overtake-lane", "overtake-client", "overtake-peer", "overtake-streams", "overtake-redact"],
+    ),
     (
         "overtake-client",
         &["overtake-lane", "overtake-properties", "overtake-amqp", "overtake-streams", "overtake-redact"],

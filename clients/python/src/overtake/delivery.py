@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from .content import Content
-from .wire import COUNT_HEADER, FIELDS, ID_HEADER, KEY_HEADER, priority_of
+from .wire import COUNT_HEADER, FIELDS, ID_HEADER, KEY_HEADER, KEY_WEIGHT_HEADER, priority_of
 
 __all__ = ["Received"]
 
@@ -62,6 +62,11 @@ class Received(Content):
     def key(self) -> str | None:
         """What it is about."""
         return self._headers.get(KEY_HEADER)
+
+    @property
+    def key_weight(self) -> int | None:
+        """The weight that its publisher gave its key."""
+        return self._headers.get(KEY_WEIGHT_HEADER)
 
     @property
     def count(self) -> int:

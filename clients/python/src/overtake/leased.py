@@ -71,6 +71,11 @@ class Leased(Content):
         return self._answer.get("key")
 
     @property
+    def key_weight(self) -> int | None:
+        """The weight that its publisher gave its key."""
+        return self._answer.get("key_weight")
+
+    @property
     def count(self) -> int:
         """How often it was given out, this time included."""
         return int(self._answer["delivery_count"])

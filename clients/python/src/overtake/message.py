@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from .durations import Duration, milliseconds
 from .priority import resolved
-from .wire import ID_HEADER, KEY_HEADER, PRIORITY_HEADER, has_room
+from .wire import ID_HEADER, KEY_HEADER, KEY_WEIGHT_HEADER, PRIORITY_HEADER, has_room
 
 __all__ = ["Message"]
 
@@ -32,6 +32,8 @@ class Message:
     """Its name: while one of that name waits in the queue, another is confirmed and not stored."""
     key: str | None = None
     """What it is about: one of each key is kept, limited or given its turn, as the queue's settings say."""
+    key_weight: int | None = None
+    """How many turns its key has beside others, 1 to 1000, where keys take turns and the queue's settings give this key no weight."""
     correlation_id: str | None = None
     """Which question it answers."""
     reply_to: str | None = None
@@ -86,6 +88,8 @@ def encoded(message: Message) -> tuple[bytes, Properties]:
         headers[ID_HEADER] = message.id
     if message.key is not None:
         headers[KEY_HEADER] = message.key
+    if message.key_weight is not None:
+        headers[KEY_WEIGHT_HEADER] = message.key_weight
     if message.delay_ms is not None:
         headers["x-delay"] = milliseconds(message.delay_ms, "delay_ms")
     if headers:

@@ -14,12 +14,13 @@ from .priority import named
 PRIORITY_HEADER = "x-processing-priority"
 ID_HEADER = "x-overtake-id"
 KEY_HEADER = "x-overtake-key"
+KEY_WEIGHT_HEADER = "x-overtake-key-weight"
 COUNT_HEADER = "x-delivery-count"
 CREDIT_ARGUMENT = "x-urgent-credit"
 PRIORITY_ARGUMENT = "x-priority"
 
 #: Headers that are fields of what came.
-FIELDS = frozenset({PRIORITY_HEADER, ID_HEADER, KEY_HEADER})
+FIELDS = frozenset({PRIORITY_HEADER, ID_HEADER, KEY_HEADER, KEY_WEIGHT_HEADER})
 
 #: The greatest priority that the property has room for.
 PROPERTY_MAX = 255

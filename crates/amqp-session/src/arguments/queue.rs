@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::{Arguments, TIME, json};
 
 /// The arguments that say something about a queue, and so must be the same when it is declared again.
-pub(crate) const KNOWN: [&str; 26] = [
+pub(crate) const KNOWN: [&str; 27] = [
     "x-max-priority",
     "x-scheme",
     "x-default-priority",
@@ -25,6 +25,7 @@ pub(crate) const KNOWN: [&str; 26] = [
     "x-rate-limit",
     "x-key-rate-limit",
     "x-fair-keys",
+    "x-key-weights",
     "x-last-value",
     "x-message-ttl",
     "x-expires",
@@ -97,6 +98,8 @@ fn priorities(arguments: &Arguments<'_>, settings: &mut Settings) -> Result<(), 
     settings.rate_limit = arguments.setting::<RateLimit>("x-rate-limit")?;
     settings.key_rate_limit = arguments.setting::<RateLimit>("x-key-rate-limit")?;
     settings.fair_keys = arguments.flag("x-fair-keys")?.unwrap_or_default();
+    settings.key_weights =
+        arguments.setting::<std::collections::BTreeMap<String, u32>>("x-key-weights")?.unwrap_or_default();
     settings.last_value = arguments.setting::<LastValue>("x-last-value")?;
     Ok(())
 }

@@ -412,6 +412,20 @@ fn a_last_value_queue_keeps_the_newest() {
     assert_eq!(broker.waiting("q"), "c:0");
 }
 
+#[test]
+fn a_message_weighs_its_key() {
+    let (broker, mut ann) = with(&[("x-fair-keys", Value::Bool(true))]);
+    for body in ["a", "b", "c", "d"] {
+        ann.send_with("", "q", &[("x-overtake-key", t("k")), ("x-overtake-key-weight", n(2))], body);
+    }
+    for body in ["u", "v"] {
+        ann.send_with("", "q", &[("x-overtake-key", t("l"))], body);
+    }
+    ann.hears();
+    assert_eq!(broker.waiting("q"), "a:0 b:0 c:0 d:0 u:0 v:0");
+    assert_eq!(ann.take_all("q"), "a u b c v d");
+}
+
 // ---- remembered ----
 
 #[test]

@@ -175,7 +175,7 @@ fn an_order_without_reply_to_that_cannot_be_done_costs_the_channel() {
 
 const NULL: &str = "the order is not understood: expected a value, found null";
 const TWICE: &str = "the order is not understood: duplicate field `a`";
-const LIST: &str = "the order is not understood: expected a table, found a list";
+const LIST: &str = "the order is not understood: expected an object, found a list";
 
 #[test]
 fn an_order_that_is_not_understood_costs_the_channel_whoever_waits_for_an_answer() {

@@ -1,5 +1,6 @@
 //! What is declared again must be what is there: for every attribute RabbitMQ's code and text.
 
+use overtake_lane::{Definition, PolicyValue};
 use overtake_properties::Value;
 
 use crate::broker::Broker;
@@ -104,6 +105,13 @@ fn every_argument_of_a_queue_counts() {
         ("x-run-timeout", n(1), n(2), "1' of type 'signedint", "2' of type 'signedint"),
         ("x-history", t("a"), t("b"), "a' of type 'longstr", "b' of type 'longstr"),
         ("x-fair-keys", YES, Value::Bool(false), "true' of type 'bool", "false' of type 'bool"),
+        (
+            "x-key-weights",
+            Value::Table(caps.view()),
+            Value::Table(other_caps.view()),
+            "{\"5\":1}' of type 'table",
+            "{\"5\":2}' of type 'table",
+        ),
         ("x-last-value", t("key"), t("one"), "key' of type 'longstr", "one' of type 'longstr"),
         (
             "x-lane-caps",
@@ -117,21 +125,28 @@ fn every_argument_of_a_queue_counts() {
         let more: Args<'_> = match *name {
             "x-dead-letter-routing-key" => &[dead],
             "x-lane-caps" => &[TEN],
+            "x-key-weights" => &[("x-fair-keys", YES)],
             _ => &[],
         };
         let wanted = [more, &[(*name, *wanted)]].concat();
         let there = [more, &[(*name, *there)]].concat();
         let (received, current) = (format!("the value '{received}'"), format!("the value '{current}'"));
+        let key = name.strip_prefix("x-").unwrap_or(name);
+        let of_policy = Definition::from_values([(key.to_owned(), PolicyValue::Number(1))]);
+        let elsewhere = match of_policy {
+            Err(bad) if bad.why == "is no key of a policy" => "change the setting with `overtake queue set`",
+            _ => "set it by a policy",
+        };
         let told = queue_told(("durable", &there), ("durable", &wanted));
-        assert_starts(&told, &of_queue(name, &received, &format!("{current}; send that, or")));
+        assert_starts(&told, &of_queue(name, &received, &format!("{current}; send that, or {elsewhere}")));
         if !["x-overflow", "x-single-active-consumer", "x-fair-keys"].contains(name) {
             let told = queue_told(("durable", &there), ("durable", more));
-            assert_starts(&told, &of_queue(name, "none", &format!("{current}; send that, or")));
+            assert_starts(&told, &of_queue(name, "none", &format!("{current}; send that, or {elsewhere}")));
         }
         // Saying what holds anyway is the same as not saying it.
         if *name != "x-overflow" {
             let told = queue_told(("durable", more), ("durable", &wanted));
-            assert_starts(&told, &of_queue(name, &received, "none; leave it out, or set it by a policy"));
+            assert_starts(&told, &of_queue(name, &received, &format!("none; leave it out, or {elsewhere}")));
         }
     }
 }

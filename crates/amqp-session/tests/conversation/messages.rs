@@ -143,6 +143,28 @@ fn a_priority_may_be_a_name_or_below_0() {
     }
 }
 
+#[test]
+fn a_priority_is_taken_as_it_is_or_not_at_all() {
+    let mut broker = Broker::new();
+    let mut ann = broker.connect();
+    ann.declare("named", &[("x-scheme", t("named"))]);
+    ann.declare("ten", &[("x-max-priority", n(9))]);
+    ann.declare("one", &[]);
+    let beyond = Value::I64(i64::from(i32::MAX) + 1);
+    for (queue, wrong, why) in [
+        ("named", t(" high"), "the priority is none the queue's scheme knows"),
+        ("named", t("high "), "the priority is none the queue's scheme knows"),
+        ("one", t("urgent"), "the priority is none the queue's scheme knows"),
+        ("ten", beyond, "the priority is out of range for the queue's scheme"),
+        ("one", beyond, "the priority is out of range for the queue's scheme"),
+    ] {
+        let mut bob = broker.connect();
+        let told = bob.refused(|bob| bob.send_with("", queue, &[("x-processing-priority", wrong)], "a"));
+        assert!(told.starts_with(&format!("406 PRECONDITION_FAILED - {why}; ")), "{queue} {wrong:?}: {told}");
+        assert_eq!(broker.waiting(queue), "", "{queue} {wrong:?}");
+    }
+}
+
 /// What a message says of its priority: the property, and the header.
 fn told(ann: &Client, body: &str) -> (Option<u8>, Option<i64>) {
     let said = ann.letter(body).properties.view();
@@ -169,6 +191,9 @@ fn a_priority_comes_as_it_went_however_it_was_said() {
         ("named", n(-50), (None, Some(-50))),
         ("named", t("critical"), (Some(100), None)),
         ("one", n(-50), (None, Some(-50))),
+        ("one", t("high"), (Some(50), None)),
+        ("one", t("LOW"), (None, Some(-50))),
+        ("one", t("background"), (None, Some(-100))),
         ("ten", n(-50), (None, Some(-50))),
     ] {
         for is_consumed in [false, true] {

@@ -124,7 +124,7 @@ fn caps_are_numbers_of_lanes_that_are_there() {
     check(
         "x-lane-caps",
         Value::Table(words.view()),
-        "`5`: expected a whole number from 0 to 4294967295, found a text; it is {",
+        "`5`: expected a whole number from 0 to 4294967295, found a string; it is {",
     );
     let unknown = table(&[("background", n(5))]);
     let told = "invalid arguments for queue 'q' in vhost '/': `lanes";
@@ -147,6 +147,10 @@ fn partitions_are_places_by_a_rule() {
 fn rates_are_so_many_in_so_long() {
     check("x-group-limit", n(-1), "expected a whole number from 0 to 4294967295");
     check("x-fair-keys", n(1), "");
+    let weights = table(&[("k", n(2))]);
+    let told = "invalid arguments for queue 'q' in vhost '/': `key_weights` needs `fair_keys`";
+    check_all(&[("x-key-weights", Value::Table(weights.view()))], told);
+    check("x-key-weights", n(2), "expected a table, found a whole number; it is 2");
     check("x-rate-limit", n(5), "expected a table, found a whole number; it is 5");
     let half = table(&[("messages", n(5))]);
     check("x-rate-limit", Value::Table(half.view()), "missing field `per_ms`");

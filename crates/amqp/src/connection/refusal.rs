@@ -39,6 +39,8 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::IdInvalid
         | Refusal::IdPending
         | Refusal::KeyInvalid
+        | Refusal::KeyWeightInvalid
+        | Refusal::KeyWeightAlone
         | Refusal::KeyMissing
         | Refusal::StaleReceipt
         | Refusal::CancelAsked

@@ -1,6 +1,7 @@
 //! Messages out: consumers, windows, settling, get, recover.
 
-use overtake_amqp::connection::{Answer, Ask, Operation, Options, Refused};
+use overtake_amqp::Frame;
+use overtake_amqp::connection::{Answer, Ask, Delivery, Operation, Options, Refused};
 use overtake_amqp::method::{basic, channel, connection};
 use overtake_lane::{ConsumerId, Outcome, Refusal};
 use overtake_properties::Properties;
@@ -138,6 +139,36 @@ fn whoever_cannot_consume_may_use_the_tag_again() {
         hears[0].contains("reply_code: 404") && hears[0].contains("class_id: 60, method_id: 20"),
         "{hears:?}"
     );
+}
+
+/// `frame_max` counts a whole frame, also what is around its payload.
+#[test]
+fn no_frame_of_a_message_is_longer_than_was_agreed_on_with_acknowledgements_or_without() {
+    const FRAME_MAX: usize = 4_096;
+    let body = vec![b'x'; 3 * FRAME_MAX];
+    let properties = Properties::EMPTY;
+    let large = |seq| Delivery { body: &body, ..delivery(seq, &properties) };
+    for no_ack in [false, true] {
+        let mut peer = Peer::open_with_frames(Options::default(), FRAME_MAX as u32);
+        peer.consume(1, "c", no_ack);
+        peer.consuming(9);
+        peer.hears();
+        peer.connection.deliver(ConsumerId(9), &large(1));
+        peer.say(1, basic::Get { ticket: 0, queue: text("q"), no_ack });
+        let token = peer.asks().iter().find_map(|ask| match ask {
+            Ask::Do { token, .. } => Some(*token),
+            _ => None,
+        });
+        peer.connection.got(token.expect("the get"), Ok(Some((large(2), 0))));
+        let out = std::mem::take(peer.connection.output());
+        let (mut rest, mut lens) = (&out[..], Vec::new());
+        while let Some(frame) = Frame::parse(rest, 0).expect("frames") {
+            rest = &rest[frame.len()..];
+            lens.push(frame.len());
+        }
+        assert_eq!(lens.len(), 2 * (2 + 4), "method, header and four pieces of each: {lens:?}");
+        assert_eq!(lens.iter().max(), Some(&FRAME_MAX), "no_ack {no_ack}: {lens:?}");
+    }
 }
 
 #[test]

@@ -50,10 +50,15 @@ impl Peer {
     }
 
     pub(crate) fn open_with(options: Options) -> Self {
+        Self::open_with_frames(options, 131_072)
+    }
+
+    /// A connection that is open, with channel 1 and frames of at most `frame_max` bytes.
+    pub(crate) fn open_with_frames(options: Options, frame_max: u32) -> Self {
         let mut peer = Self::with(options);
         peer.log_in(&["consumer_cancel_notify", "connection.blocked", "authentication_failure_close"]);
         peer.connection.logged_in(true);
-        peer.say(0, connection::TuneOk { channel_max: 0, frame_max: 131_072, heartbeat: 60 });
+        peer.say(0, connection::TuneOk { channel_max: 0, frame_max, heartbeat: 60 });
         peer.say(0, connection::Open { virtual_host: text("/"), capabilities: text(""), insist: false });
         peer.connection.opened(Ok(()));
         peer.say(1, channel::Open { out_of_band: text("") });

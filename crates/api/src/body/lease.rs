@@ -98,6 +98,8 @@ pub(crate) enum How {
     Nack,
     /// No attempt can succeed: the message is dead-lettered immediately.
     Reject,
+    /// The work took too long: the message ends as when the `run_timeout_ms` of its queue is over.
+    Timeout,
     /// Nobody worked on the message: it returns to its queue, and no attempt is counted.
     Release,
 }
@@ -202,6 +204,7 @@ impl SettleIn {
             (_, Some(_)) => Err(Problem::bad_value("delay_ms", "only `nack` takes a delay")),
             (How::Ack, None) => Ok(Outcome::Ack),
             (How::Reject, None) => Ok(Outcome::Reject),
+            (How::Timeout, None) => Ok(Outcome::Timeout),
             (How::Release, None) => Ok(Outcome::Release),
         }
     }

@@ -7,7 +7,9 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use overtake_engine::{Content, NewMessage, Sender, Target};
-use overtake_lane::{HeaderValue, Headers, NAME_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX};
+use overtake_lane::{
+    HeaderValue, Headers, KEY_WEIGHT_MAX, NAME_LEN_MAX, Origin, PRODUCER_NAME_LEN_MAX, Weight,
+};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -59,6 +61,10 @@ macro_rules! message {
             pub delay_ms: Option<DurationMs>,
             /// The key, for last-value queues and filters. At most 200 bytes.
             key: Option<String>,
+            /// The turns of its key beside those of others, where keys take turns (`fair_keys`) and the settings of the queue give this key
+            /// no weight.
+            #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000)]
+            key_weight: Option<Weight<KEY_WEIGHT_MAX>>,
             /// The media type of the body. At most 255 bytes.
             content_type: Option<String>,
             /// Whose it is: the user who publishes, or for administrators any. It stands in the property `user_id` of AMQP.
@@ -89,6 +95,7 @@ macro_rules! message {
                     priority: self.priority.0,
                     id: self.id,
                     key: self.key,
+                    key_weight: self.key_weight.map(|weight| weight.0),
                     ttl_ms: self.ttl_ms.map(|ms| ms.0).filter(|ms| *ms > 0),
                     delay_ms: self.delay_ms.map_or(0, |ms| ms.0),
                     origin: self.producer.map(ProducerIn::into_origin).transpose()?,

@@ -93,7 +93,7 @@ impl<'de, const NULLS: bool> Deserialize<'de> for HeadersIn<NULLS> {
             type Value = HeadersIn<NULLS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "an object of at most {HEADERS_MAX} texts, whole numbers and booleans")
+                write!(f, "an object of at most {HEADERS_MAX} strings, whole numbers and booleans")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
@@ -130,7 +130,7 @@ impl<'de, const NULLS: bool> Deserialize<'de> for OneHeader<NULLS> {
             type Value = OneHeader<NULLS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a whole number of 64 bits or a boolean")
+                f.write_str("a string, a whole number of 64 bits or a boolean")
             }
 
             fn visit_bool<E: Error>(self, bool: bool) -> Result<Self::Value, E> {

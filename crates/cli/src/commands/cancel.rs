@@ -47,7 +47,10 @@ pub(crate) async fn run(args: &CancelArgs, session: &Session) -> Ended {
             };
             return touch_each(ids, DONE, session, one).await;
         }
-        Chosen::Matching(request) => many(request).await?,
+        Chosen::Matching(request) => {
+            args.which.ask(args.yes, "Cancel", &args.queue)?;
+            many(request).await?
+        }
         Chosen::All(request) => {
             args.yes.or_ask(&format!("Cancel every message of queue `{}`, also leased ones?", args.queue))?;
             many(request).await?

@@ -66,7 +66,7 @@ pub(crate) struct DeclareArgs {
     #[arg(long = "group", short = 'g', value_name = "NAME")]
     groups: Vec<String>,
     /// Settings of these groups, such as delivery_limit=5 or backoff.initial=500ms.
-    #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
+    #[arg(value_name = "KEY=VALUE", value_parser = words::setting)]
     settings: Vec<(String, String)>,
 }
 
@@ -95,21 +95,29 @@ pub(crate) async fn run(command: &CategoryCommand, session: &Session) -> Ended {
                 Some(url) => in_streams(category, &streams.server(url, session)?, &streams.lanes()?)
                     .await
                     .map_err(|why| Failure::new(Exit::Error, why))?,
-                None => session.client.get(&path(&["v1", "categories", category])).await?,
+                None => {
+                    streams.none("name their server with --redis")?;
+                    session.client.get(&path(&["v1", "categories", category])).await?
+                }
             };
-            session.out.answer(&answer, show)?;
+            let nobody = match redis {
+                Some(_) => {
+                    "no groups: nobody has read it; a group that begins at the oldest entry gets all of it\n"
+                }
+                None => "no groups: what is published to it goes nowhere\n",
+            };
+            session.out.answer(&answer, |answer| show(answer, nobody))?;
             Ok(Exit::Done)
         }
         CategoryCommand::Delete(args) => delete(args, session).await,
     }
 }
 
-/// A category of Redis, as the broker shows one.
+/// A category of Redis, as the broker shows one; and the streams that cannot be read.
 async fn in_streams(category: &str, server: &RedisServer, lanes: &Lanes) -> Result<Value, String> {
-    let lags = Lags::new(server);
-    let mut groups = Vec::new();
-    for group in lags.groups(category, lanes).await? {
-        let streams = lags.of(category, &group, lanes).await?.into_iter().map(|lag| {
+    let told = Lags::new(server).of_all(category, lanes).await?;
+    let groups = told.groups.into_iter().map(|(group, lags)| {
+        let streams = lags.into_iter().map(|lag| {
             json!({
                 "stream": lanes.stream(category, lag.lane),
                 "lane": lag.lane.to_string(),
@@ -119,9 +127,9 @@ async fn in_streams(category: &str, server: &RedisServer, lanes: &Lanes) -> Resu
                 "oldest_age_ms": (lag.waiting + lag.pending > 0).then_some(lag.oldest_s * 1_000),
             })
         });
-        groups.push(json!({ "group": group, "streams": streams.collect::<Vec<_>>() }));
-    }
-    Ok(json!({ "name": category, "groups": groups }))
+        json!({ "group": group, "streams": streams.collect::<Vec<_>>() })
+    });
+    Ok(json!({ "name": category, "groups": groups.collect::<Vec<_>>(), "broken": told.broken }))
 }
 
 async fn declare(args: &DeclareArgs, session: &Session) -> Ended {
@@ -209,15 +217,22 @@ fn list(categories: &Value) -> String {
     table.text()
 }
 
-fn show(category: &Value) -> String {
+/// `nobody` is what is said where there are no groups.
+fn show(category: &Value, nobody: &str) -> String {
     let rows = rows(category);
-    let head = format!("{HEAD}{}{RESET}\n", one_line(&text(&category["name"]), usize::MAX));
-    if rows.is_empty() {
-        return head + "no groups: what is published to it goes nowhere\n";
+    let mut told = format!("{HEAD}{}{RESET}\n", one_line(&text(&category["name"]), usize::MAX));
+    let broken: Vec<_> = category["broken"].as_array().into_iter().flatten().map(text).collect();
+    if !rows.is_empty() {
+        let mut table = Table::new(&COLUMNS);
+        rows.into_iter().for_each(|row| table.row(row));
+        told.push_str(&table.text());
+    } else if broken.is_empty() {
+        told.push_str(nobody);
     }
-    let mut table = Table::new(&COLUMNS);
-    rows.into_iter().for_each(|row| table.row(row));
-    head + &table.text()
+    for stream in broken {
+        told.push_str(&format!("not counted, since it cannot be read: {}\n", one_line(&stream, usize::MAX)));
+    }
+    told
 }
 
 /// A row for each stream of each group.

@@ -15,7 +15,8 @@ pub(crate) enum ConfigCommand {
     /// Check the configuration, the files it names and, while no broker runs, what is stored in the data directory, and change nothing.
     ///
     /// What a start would refuse is refused here, too: a store that cannot be opened, a queue whose messages do not allow what the configuration
-    /// says. The last lines say what was not checked.
+    /// says. A fault of an environment that does not hold is a warning: variables and flags may mend it where it holds. The last lines say what was not
+    /// checked.
     #[command(after_help = "\
 Examples:
   overtake config check
@@ -62,7 +63,7 @@ pub(crate) fn run(command: &ConfigCommand, out: Out) -> Ended {
                 false => overtake_server::check(&config)?,
             };
             let queues = config.queues.len() as u64;
-            let warnings = &config.warnings;
+            let warnings = &[&config.warnings[..], &args.config.faults_elsewhere()?].concat();
             let answer =
                 json!({ "ok": true, "queues": queues, "warnings": warnings, "not_checked": unchecked });
             out.done(&answer, || {

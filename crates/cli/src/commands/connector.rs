@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
-use overtake_redact::{reason, toml_error};
+use overtake_redact::{json_reason, toml_error};
 use serde_json::{Value, json};
 
 use super::queue::text;
@@ -246,7 +246,7 @@ fn read(file: &Path) -> Result<Value, Failure> {
     };
     done.map_err(|error| wrong(error.to_string()))?;
     if written.trim_start().starts_with('{') {
-        return words::json(written.as_bytes()).map_err(|error| wrong(reason(&error.to_string())));
+        return words::json(written.as_bytes()).map_err(|error| wrong(json_reason(&error.to_string())));
     }
     toml::from_str(&written).map_err(|error| wrong(toml_error(&written, error.span(), error.message())))
 }

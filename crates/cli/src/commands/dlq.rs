@@ -1,6 +1,7 @@
 //! `overtake dlq`
 
 use clap::{Args, Subcommand, ValueEnum};
+use overtake_streams::Swept;
 use serde_json::{Value, json};
 
 use super::{Ended, Session};
@@ -153,20 +154,38 @@ pub(crate) async fn run(command: &DlqCommand, session: &Session) -> Ended {
     }
 }
 
-fn done(many: u64, what: &str, session: &Session) -> Ended {
-    session.out.done(&json!({ "count": many }), || format!("{} {what}", count(many, "dead letter")))?;
-    Ok(Exit::Done)
+fn done(swept: Swept<u64>, what: &str, session: &Session) -> Ended {
+    let Swept { done: many, faults } = swept;
+    let mut told = json!({ "count": many });
+    if !faults.is_empty() {
+        told["faults"] = json!(faults);
+    }
+    session.out.done(&told, || format!("{} {what}", count(many, "dead letter")))?;
+    all_done(&faults).map(|()| Exit::Done)
+}
+
+/// # Errors
+/// Something could not be done: which, and why.
+fn all_done(faults: &[String]) -> Result<(), Failure> {
+    match faults {
+        [] => Ok(()),
+        _ => Err(Failure::new(Exit::Error, faults.join("\n"))
+            .hint("all others are done; mend these, and try again")),
+    }
 }
 
 async fn list(of: &Of, limit: u64, session: &Session) -> Ended {
-    let all = Place::of(of, session)?.list(limit).await?;
+    let Swept { done: all, faults } = Place::of(of, session)?.list(limit).await?;
     if all.is_empty() && !session.out.is_json() {
-        return Err(Failure::new(Exit::Empty, "no dead letters"));
+        return all_done(&faults).and(Err(Failure::new(Exit::Empty, "no dead letters")));
     }
     let exit = if all.is_empty() { Exit::Empty } else { Exit::Done };
-    let answer = json!({ "dead_letters": all.iter().map(DeadLetter::json).collect::<Vec<_>>() });
+    let mut answer = json!({ "dead_letters": all.iter().map(DeadLetter::json).collect::<Vec<_>>() });
+    if !faults.is_empty() {
+        answer["faults"] = json!(faults);
+    }
     session.out.answer(&answer, |_| table(&all))?;
-    Ok(exit)
+    all_done(&faults).map(|()| exit)
 }
 
 fn table(all: &[DeadLetter]) -> String {

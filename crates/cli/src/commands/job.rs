@@ -36,7 +36,7 @@ Examples:
         /// Its number.
         job: u64,
     },
-    /// Cancel a job: it ends where it is, and what it has changed stays changed.
+    /// Cancel a job: it ends where it is, and what it has changed stays changed. A job that is over stays as it is.
     #[command(after_help = "\
 Examples:
   overtake job cancel 17")]
@@ -54,10 +54,15 @@ pub(crate) async fn run(command: &JobCommand, session: &Session) -> Ended {
             session.out.answer(&session.client.get(&path_of(&json!(job))).await?, shown)?;
         }
         JobCommand::Cancel { job } => {
-            let ended = session.client.ask(Method::DELETE, &path_of(&json!(job)), None).await?.body;
-            session
-                .out
-                .done(&ended, || format!("job {job} is {}: {}", text(&ended["state"]), come(&ended)))?;
+            let its_path = path_of(&json!(job));
+            let was_running = session.client.get(&its_path).await?["state"] == "running";
+            let ended = session.client.ask(Method::DELETE, &its_path, None).await?.body;
+            session.out.done(&ended, || {
+                let state = text(&ended["state"]);
+                let is =
+                    if was_running { format!("is {state}") } else { format!("was over before ({state})") };
+                format!("job {job} {is}: {}", come(&ended))
+            })?;
         }
     }
     Ok(Exit::Done)

@@ -70,6 +70,10 @@ pub(crate) struct ContentArgs {
     /// Its key, for last-value queues, groups and filters.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+    /// The turns of its key beside those of others, where keys take turns and the queue's settings give this key no
+    /// weight: 1 to 1000.
+    #[arg(long, value_name = "N", value_parser = words::whole(1_u32..=1_000))]
+    key_weight: Option<u32>,
     /// Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says].
     #[arg(long, value_name = "DURATION")]
     #[arg(value_parser = words::more_than_0("a time to live of 0 is none: say 1ms or more, or leave --ttl out for the queue's time to live"))]
@@ -98,6 +102,7 @@ impl ContentArgs {
         let mut message = Map::new();
         put(&mut message, "priority", self.priority.as_deref().map(words::priority));
         put(&mut message, "key", self.key.as_deref().map(Value::from));
+        put(&mut message, "key_weight", self.key_weight.map(Value::from));
         put(&mut message, "ttl_ms", self.ttl.map(Value::from));
         put(&mut message, "content_type", self.content_type.as_deref().map(Value::from));
         let headers = words::headers(&self.headers)?;

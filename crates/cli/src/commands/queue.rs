@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use hyper::{Method, StatusCode};
-use overtake_redact::{reason, toml_error};
+use overtake_redact::{json_reason, toml_error};
 use serde_json::{Map, Value, json};
 
 use super::{Ended, Session};
@@ -25,7 +25,7 @@ pub(crate) enum QueueCommand {
     /// Make a queue, or check that the one that is there has these settings.
     ///
     /// Settings are written as in the configuration file and over HTTP: KEY=VALUE with a TOML value, dots leading into
-    /// tables. In a new queue a setting that is not given has its default. A queue that is there is never changed: a
+    /// tables; a name with a dot is in quotes. In a new queue a setting that is not given has its default. A queue that is there is never changed: a
     /// setting with another value is an error that shows both. `overtake queue set` changes settings.
     #[command(after_help = "\
 Examples:
@@ -36,13 +36,14 @@ Examples:
     Declare(DeclareArgs),
     /// Change settings of a queue; those that are not given stay.
     ///
-    /// KEY=VALUE with a TOML value, dots leading into tables; KEY= is the default again. Messages that wait stay, and go
-    /// by the new settings from now on.
+    /// KEY=VALUE with a TOML value, dots leading into tables; a name with a dot is in quotes. KEY= is the default again.
+    /// Messages that wait stay, and go by the new settings from now on.
     #[command(after_help = "\
 Examples:
   overtake queue set jobs max_active=20
   overtake queue set jobs backoff.initial=500ms delivery_limit=5
   overtake queue set jobs ttl= lanes.background=
+  overtake queue set jobs key_weights.acme=3 'key_weights.\"acme.example\"=2'
   overtake queue set jobs order=priority --import-priority most-urgent")]
     Set(SetArgs),
     /// Pause a queue: nothing more is given to consumers until it is resumed.
@@ -89,7 +90,7 @@ pub(crate) struct DeclareArgs {
     /// Its name.
     queue: String,
     /// Settings, such as scheme=signed, ttl=60s or backoff.initial=500ms.
-    #[arg(value_name = "KEY=VALUE", value_parser = words::pair)]
+    #[arg(value_name = "KEY=VALUE", value_parser = words::setting)]
     settings: Vec<(String, String)>,
     /// Settings from a file, TOML or JSON; those given as KEY=VALUE win.
     #[arg(long, value_name = "FILE")]
@@ -121,7 +122,7 @@ pub(crate) struct SetArgs {
     /// Its name.
     queue: String,
     /// Settings, such as scheme=signed, ttl=60s or backoff.initial=500ms; KEY= is the default again.
-    #[arg(value_name = "KEY=VALUE", value_parser = words::pair, required = true)]
+    #[arg(value_name = "KEY=VALUE", value_parser = words::setting, required = true)]
     settings: Vec<(String, String)>,
     #[command(flatten)]
     import: ImportPriority,
@@ -207,7 +208,7 @@ fn read_settings(file: &Path) -> Result<Map<String, Value>, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::new(Exit::Error, format!("cannot read {}: {error}", file.display())))?;
     let parsed = if text.trim_start().starts_with('{') {
-        words::json(text.as_bytes()).map_err(|error| reason(&error.to_string()))
+        words::json(text.as_bytes()).map_err(|error| json_reason(&error.to_string()))
     } else {
         toml::from_str(&text).map_err(|error| toml_error(&text, error.span(), error.message()))
     };
@@ -297,6 +298,7 @@ async fn show(queue: &str, session: &Session) -> Ended {
         }
         shown.push('\n');
         shown.push_str(&lanes(&queue["lanes"]));
+        shown.push_str(&keys(&queue["keys"]));
         shown
     })?;
     Ok(Exit::Done)
@@ -341,6 +343,24 @@ fn lanes(lanes: &Value) -> String {
         table.row(row);
     }
     table.text()
+}
+
+/// The keys with the most messages, if the settings speak of keys.
+fn keys(keys: &Value) -> String {
+    let Some(keys) = keys.as_array() else { return String::new() };
+    let mut table = Table::new(&[
+        ("KEY", Side::Left),
+        ("READY", Side::Right),
+        ("LEASED", Side::Right),
+        ("WEIGHT", Side::Right),
+        ("OLDEST", Side::Right),
+    ]);
+    for key in keys {
+        let name = key["key"].as_str().filter(|name| !name.is_empty()).unwrap_or("(none)");
+        let [ready, leased, weight] = ["ready", "leased", "weight"].map(|of| amount(&key[of]));
+        table.row(vec![name.to_owned(), ready, leased, weight, age(key)]);
+    }
+    format!("\nkeys with the most messages\n{}", table.text())
 }
 
 async fn delete(args: &DeleteArgs, session: &Session) -> Ended {

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use overtake_outbox::{Config, Database, Filter, Init, Shown, Status};
+use overtake_outbox::{Config, Database, Filter, GroupLag, Init, Shown, Status};
 use overtake_server::config::{LogFilter, LogFormat, Value as _};
+use overtake_streams::Lanes;
 use serde_json::{Map, Value, json};
 
 use super::Ended;
 use crate::failure::{Exit, Failure};
 use crate::out::{HEAD, Out, RESET};
+use crate::redis::variables;
 use crate::relay;
 use crate::table::{Side, Table, count, duration, number, one_line};
 use crate::words;
@@ -67,7 +69,7 @@ Examples:
         #[arg(long)]
         print: bool,
     },
-    /// Show what waits by priority, who has claimed rows, and why rows failed.
+    /// Show what waits by priority, who has claimed rows, why rows failed, and which groups of consumers never read the backfill lane.
     #[command(after_help = "\
 Examples:
   overtake relay status
@@ -183,7 +185,8 @@ fn read(path: &PathBuf) -> Result<Config, Failure> {
             "name the file with --config or OVERTAKE_RELAY_CONFIG; docs/outbox.md has one to begin with",
         )
     })?;
-    Config::parse(&text, path).map_err(|error| Failure::new(Exit::Config, error.to_string()))
+    Config::parse_with(&text, path, &variables())
+        .map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
 /// What the database or the settings say against it.
@@ -205,7 +208,7 @@ async fn ask(command: &RelayCommand, config: &Config, database: &mut Database, o
     }
     match command {
         RelayCommand::Init { .. } => init(config, database, out).await,
-        RelayCommand::Status => status(database, out).await,
+        RelayCommand::Status => status(config, database, out).await,
         RelayCommand::Show { rows, limit } => {
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
             show(&database.show(&rows.filter(), limit).await.map_err(failed)?, out)
@@ -248,8 +251,25 @@ async fn init(config: &Config, database: &mut Database, out: Out) -> Ended {
     Ok(Exit::Done)
 }
 
-async fn status(database: &Database, out: Out) -> Ended {
+/// The groups of consumers that never read a lane where entries wait, in the categories of the newest rows; and what keeps that from being known.
+async fn unread(config: &Config, database: &Database) -> Result<(Vec<GroupLag>, Vec<String>), Failure> {
+    if !config.lanes().is_some_and(Lanes::is_enabled) {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    // The status of the table needs no secrets of the sink.
+    let sink = match config.sink() {
+        Ok(sink) => sink,
+        Err(error) => return Ok((Vec::new(), vec![error.to_string()])),
+    };
+    let Some(groups) = sink.groups() else { return Ok((Vec::new(), Vec::new())) };
+    let (mut all, faults) = groups.count(&database.streams().await.map_err(failed)?).await;
+    all.retain(|lag| lag.is_unread);
+    Ok((all, faults))
+}
+
+async fn status(config: &Config, database: &Database, out: Out) -> Ended {
     let standing = database.status().await.map_err(failed)?;
+    let (unread, faults) = unread(config, database).await?;
     let lag = standing.lag.iter().map(|lag| {
         json!({
             "priority": lag.priority, "pending": lag.pending, "processing": lag.processing, "failed": lag.failed,
@@ -264,12 +284,16 @@ async fn status(database: &Database, out: Out) -> Ended {
         "lag": lag.collect::<Vec<_>>(),
         "held": held.collect::<Vec<_>>(),
         "reasons": reasons(&standing.reasons),
+        "unread": unread.iter().map(|lag| {
+            json!({ "category": lag.category, "group": lag.group, "stream": lag.stream, "entries": lag.waiting })
+        }).collect::<Vec<_>>(),
+        "not_counted": faults,
     });
     out.answer(&answer, |_| {
-        if standing.lag.is_empty() && standing.reasons.is_empty() {
-            return "nothing waits\n".to_owned();
-        }
         let mut text = String::new();
+        if standing.lag.is_empty() && standing.reasons.is_empty() {
+            text.push_str("nothing waits\n");
+        }
         if !standing.lag.is_empty() {
             let mut table = Table::new(&[
                 ("PRIORITY", Side::Right),
@@ -295,6 +319,16 @@ async fn status(database: &Database, out: Out) -> Ended {
             text.push_str(&format!("\n{}", table.text()));
         }
         text.push_str(&reasons_table(&standing.reasons));
+        for lag in &unread {
+            let group = one_line(lag.group.as_deref().unwrap_or_default(), usize::MAX);
+            let (stream, waiting) = (one_line(&lag.stream, usize::MAX), number(lag.waiting));
+            text.push_str(&format!(
+                "group {group} never reads {stream}, where entries wait ({waiting}): give its reader the priority lanes of this relay, with the same suffix\n"
+            ));
+        }
+        for fault in &faults {
+            text.push_str(&format!("not known of all groups of consumers: {}\n", one_line(fault, usize::MAX)));
+        }
         text
     })?;
     Ok(Exit::Done)

@@ -39,7 +39,10 @@ pub(crate) async fn run(args: &RemoveArgs, session: &Session) -> Ended {
             };
             return touch_each(ids, "removed", session, one).await;
         }
-        Chosen::Matching(request) => remove(args, request, session).await?,
+        Chosen::Matching(request) => {
+            args.which.ask(args.yes, "Remove", &args.queue)?;
+            remove(args, request, session).await?
+        }
         Chosen::All(request) => {
             args.yes.or_ask(&format!(
                 "Remove every message of queue `{}`, also leased and dead ones?",

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::queue::{touch_each, touched};
 use super::{Ended, Session, job};
 use crate::address::path;
-use crate::failure::Exit;
+use crate::confirm::Yes;
+use crate::failure::{Exit, Failure};
 use crate::selection::{Chosen, Selection};
 use crate::words;
 
@@ -32,6 +33,8 @@ pub(crate) struct ReprioritiseArgs {
     to: String,
     #[command(flatten)]
     which: Selection,
+    #[command(flatten)]
+    yes: Yes,
 }
 
 /// Asks for each id, or once for a filter.
@@ -46,12 +49,25 @@ pub(crate) async fn run(args: &ReprioritiseArgs, session: &Session) -> Ended {
             };
             return touch_each(ids, &done, session, one).await;
         }
-        Chosen::Matching(mut request) | Chosen::All(mut request) => {
-            request.insert("priority".to_owned(), priority);
-            let to = path(&["v1", "queues", &args.queue, "reprioritise"]);
-            job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await?
+        Chosen::Matching(request) => many(args, request, priority, session).await?,
+        Chosen::All(request) => {
+            let question =
+                format!("Give every message that waits in queue `{}` priority {}?", args.queue, args.to);
+            args.yes.or_ask_at_terminal(&question)?;
+            many(args, request, priority, session).await?
         }
     };
     session.out.done(&answer, || touched(&answer, &done))?;
     Ok(Exit::Done)
+}
+
+async fn many(
+    args: &ReprioritiseArgs,
+    mut request: Map<String, Value>,
+    priority: Value,
+    session: &Session,
+) -> Result<Value, Failure> {
+    request.insert("priority".to_owned(), priority);
+    let to = path(&["v1", "queues", &args.queue, "reprioritise"]);
+    job::change(&session.client, session.out.is_quiet(), &to, &Value::Object(request)).await
 }

@@ -123,7 +123,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 fn manifest(path: &Path, out: Out) -> Result<Manifest, Failure> {
     let read = Reading::from_file(Some(path), &read(path)?);
     let Reading { manifest, notes } = read.map_err(|error| {
-        Failure::new(Exit::Error, format!("{} is no manifest\n{error}", path.display()))
+        Failure::new(Exit::Error, format!("{} {}\n{error}", path.display(), error.summary()))
             .hint("correct it; nothing was changed")
     })?;
     for note in notes.iter().filter(|_| !out.is_quiet()) {
@@ -209,7 +209,7 @@ async fn list(session: &Session) -> Ended {
 /// Where copies wait: a line for each lane.
 fn endpoints(endpoints: &Value) -> String {
     let mut table = Table::new(&[
-        ("ENDPOINT", Side::Left),
+        ("QUEUE", Side::Left),
         ("LANE", Side::Left),
         ("READY", Side::Right),
         ("LEASED", Side::Right),
@@ -261,7 +261,11 @@ async fn test(args: &TestArgs, session: &Session) -> Ended {
                 copy["priority"].as_u64().map_or_else(String::new, |level| format!(" at priority {level}"));
             let ttl = ttl(&copy["ttl_secs"]).unwrap_or_default();
             let ttl = if ttl.is_empty() { ttl } else { format!(" for {}", ttl.trim_start_matches("for ")) };
-            format!("a copy in {} by {}{priority}{ttl}\n", text(&copy["queue"]), text(&copy["route"]))
+            let (queue, route) = (text(&copy["queue"]), text(&copy["route"]));
+            match copy["left_out"] == true {
+                true => format!("no copy in {queue} by {route}: there is no such queue\n"),
+                false => format!("a copy in {queue} by {route}{priority}{ttl}\n"),
+            }
         });
         let copies: String = copies.collect();
         let none = if copies.is_empty() { "nobody gets a copy\n" } else { "" };

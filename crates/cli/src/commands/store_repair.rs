@@ -173,6 +173,7 @@ fn as_json(recovered: &Recovered) -> Value {
         "unknown_segments": recovered.unknown.iter().map(unknown).collect::<Vec<_>>(),
         "queues": recovered.queues,
         "messages": recovered.messages,
+        "lost_messages": lost_messages(recovered),
     })
 }
 
@@ -182,9 +183,10 @@ fn as_text(dir: &Path, recovered: &Recovered) -> String {
     }
     let mut text = String::new();
     for Damage { file, at, bytes, what } in &recovered.journal.damage {
+        // A file that is missing has none.
+        let lost = if *bytes == 0 { "it".to_owned() } else { count(*bytes, "byte") };
         text.push_str(&format!(
-            "{file} at byte {at}: {what}; what {} said is lost: messages, settlements (these messages come again), or queues and users\n",
-            count(*bytes, "byte")
+            "{file} at byte {at}: {what}; what {lost} said is lost: messages, settlements (these messages come again), or queues and users\n"
         ));
     }
     for lost in &recovered.lost.segments {
@@ -212,10 +214,29 @@ fn as_text(dir: &Path, recovered: &Recovered) -> String {
         count(recovered.messages, "message"),
         count(recovered.queues as u64, "queue")
     ));
+    text.push_str(&lost_in_all(recovered));
     if recovered.renewed == Some(false) {
         text.push_str("there is no room on the disk to write the store again: free some, or use --to with another disk\n");
     }
     text
+}
+
+/// Messages of segments that are lost, as far as they can be counted.
+fn lost_messages(recovered: &Recovered) -> u64 {
+    let lost = &recovered.lost;
+    lost.segments.iter().chain(&lost.messages).map(|lost| lost.messages).sum()
+}
+
+/// All that is lost, in a line.
+fn lost_in_all(recovered: &Recovered) -> String {
+    let messages = count(lost_messages(recovered), "message");
+    match recovered.journal.damage.len() as u64 {
+        0 => format!("lost: {messages}\n"),
+        places => format!(
+            "lost: {messages} of segments, and what the journal said in {}: that cannot be counted\n",
+            count(places, "place")
+        ),
+    }
 }
 
 fn cost(lost: &LostMessages) -> String {

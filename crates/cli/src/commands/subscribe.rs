@@ -53,18 +53,18 @@ pub(crate) struct SubscribeArgs {
 #[command(next_help_heading = "In Redis or Valkey")]
 struct Reading {
     /// So often an entry is tried before it is a dead letter.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = words::whole(1_u32..))]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "source", value_parser = words::whole(1_u32..))]
     attempts: u32,
     /// What another consumer has not settled for so long is taken over.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = words::duration_ms)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", requires = "source", value_parser = words::duration_ms)]
     claim_idle: u64,
     /// A group that is made begins with what is added from now on, in place of the oldest entry.
-    #[arg(long)]
+    #[arg(long, requires = "source")]
     from_now: bool,
     /// The category is parted by keys: the streams of each partition are read, too, and the group has one entry of each at a time.
-    #[arg(long)]
+    #[arg(long, requires = "source")]
     partitions: bool,
-    /// So many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow.
+    /// How many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "source", value_parser = primary_slots)]
     primary_slots: u16,
 }
@@ -76,6 +76,7 @@ fn primary_slots(text: &str) -> Result<u16, String> {
 /// Joins the group and works until it is told to stop.
 pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
     let Some(url) = &args.source else {
+        args.redis.none("name their server, as redis://HOST:PORT/DATABASE")?;
         let (_, joined) = join(&args.category, &args.group, Map::new(), session).await?;
         let from = Origin::Broker(Box::new(session.client.clone()));
         return args.manner.work(text(&joined["queue"]), from, session.out).await;
@@ -86,7 +87,7 @@ pub(crate) async fn run(args: &SubscribeArgs, session: &Session) -> Ended {
     if let Ok(Some(unread)) = subscriber.unread().await
         && !session.out.is_quiet()
     {
-        let hint = "--one-lane and --backfill-suffix are `lanes`, --partitions is `partitions`";
+        let hint = "--priority-lanes and --priority-lanes-suffix are `lanes`, --partitions is `partitions`";
         // Without a stderr there is nobody to tell.
         let _ = writeln!(io::stderr(), "warning: {unread} ({hint})");
     }
@@ -98,7 +99,7 @@ fn options(args: &SubscribeArgs) -> Result<SubscribeOptions, Failure> {
     let lanes = args.redis.lanes()?;
     if primary_slots > 0 && lanes.all().len() < 2 {
         return Err(Failure::usage(
-            "--primary-slots needs two lanes: leave out --one-lane, or --primary-slots",
+            "--primary-slots needs two lanes: say --priority-lanes, or leave out --primary-slots",
         ));
     }
     if primary_slots > 0 && primary_slots >= args.manner.slots() {

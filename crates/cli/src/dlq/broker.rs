@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hyper::Method;
 use overtake_lane::BACKFILL_LANE;
+use overtake_streams::Swept;
 use serde_json::{Value, json};
 
 use super::DeadLetter;
@@ -18,6 +19,17 @@ use crate::look_bar::LookBar;
 
 /// Messages of one page.
 const PAGE: u64 = 500;
+
+/// Notes why nothing was done with a group, and goes on; without a broker there is nothing to go on with.
+fn note(faults: &mut Vec<String>, group: &Group, done: Result<(), Failure>) -> Result<(), Failure> {
+    match done {
+        Err(Failure::Said { exit, what, .. }) if exit != Exit::Unreachable => {
+            faults.push(format!("{}: {what}", group.queue));
+            Ok(())
+        }
+        done => done,
+    }
+}
 
 /// The broker, and whose dead letters are meant.
 pub(crate) struct Broker<'a> {
@@ -63,13 +75,15 @@ impl Group {
 }
 
 impl Broker<'_> {
-    pub(super) async fn list(&self, limit: u64) -> Result<Vec<DeadLetter>, Failure> {
-        let mut all = Vec::new();
+    pub(super) async fn list(&self, limit: u64) -> Result<Swept<Vec<DeadLetter>>, Failure> {
+        let mut swept = Swept { done: Vec::new(), faults: Vec::new() };
         for group in self.groups().await? {
-            let messages = self.dead(&group.queue, limit, "full").await?;
-            all.extend(messages.iter().map(|message| group.letter(message)));
+            let messages = self.dead(&group.queue, limit, "full").await;
+            let letters =
+                messages.map(|all| swept.done.extend(all.iter().map(|message| group.letter(message))));
+            note(&mut swept.faults, &group, letters)?;
         }
-        Ok(all)
+        Ok(swept)
     }
 
     /// One, with its queue. Ids are those of a queue: another group may have another of the same.
@@ -103,36 +117,46 @@ impl Broker<'_> {
         Ok(letter.stream)
     }
 
-    pub(super) async fn replay_all(&self) -> Result<u64, Failure> {
-        let mut count = 0;
+    pub(super) async fn replay_all(&self) -> Result<Swept<u64>, Failure> {
+        let mut swept = Swept { done: 0, faults: Vec::new() };
         for group in self.groups().await? {
-            if self.of.lane.is_none() {
-                count += self.put_back(&group.queue, &json!({ "all": true })).await?;
-                continue;
-            }
-            for message in self.dead(&group.queue, u64::MAX, "none").await? {
-                count += self.put_back(&group.queue, &json!({ "id": message["id"] })).await?;
-            }
+            note(&mut swept.faults, &group, self.replay_group(&group.queue, &mut swept.done).await)?;
         }
-        Ok(count)
+        Ok(swept)
     }
 
-    pub(super) async fn purge(&self) -> Result<u64, Failure> {
-        let mut count = 0;
-        for group in self.groups().await? {
-            if self.of.lane.is_none() {
-                let purge = path(&["v1", "queues", &group.queue, "purge"]);
-                let answer = self.client.post(&purge, &json!({ "status": "dead" })).await?;
-                count += answer["count"].as_u64().unwrap_or(0);
-                continue;
-            }
-            for message in self.dead(&group.queue, u64::MAX, "none").await? {
-                let message = path(&["v1", "queues", &group.queue, "messages", &text(&message["id"])]);
-                self.client.ask(Method::DELETE, &message, None).await?;
-                count += 1;
-            }
+    async fn replay_group(&self, queue: &str, count: &mut u64) -> Result<(), Failure> {
+        if self.of.lane.is_none() {
+            *count += self.put_back(queue, &json!({ "all": true })).await?;
+            return Ok(());
         }
-        Ok(count)
+        for message in self.dead(queue, u64::MAX, "none").await? {
+            *count += self.put_back(queue, &json!({ "id": message["id"] })).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn purge(&self) -> Result<Swept<u64>, Failure> {
+        let mut swept = Swept { done: 0, faults: Vec::new() };
+        for group in self.groups().await? {
+            note(&mut swept.faults, &group, self.purge_group(&group.queue, &mut swept.done).await)?;
+        }
+        Ok(swept)
+    }
+
+    async fn purge_group(&self, queue: &str, count: &mut u64) -> Result<(), Failure> {
+        if self.of.lane.is_none() {
+            let purge = path(&["v1", "queues", queue, "purge"]);
+            let answer = self.client.post(&purge, &json!({ "status": "dead" })).await?;
+            *count += answer["count"].as_u64().unwrap_or(0);
+            return Ok(());
+        }
+        for message in self.dead(queue, u64::MAX, "none").await? {
+            let message = path(&["v1", "queues", queue, "messages", &text(&message["id"])]);
+            self.client.ask(Method::DELETE, &message, None).await?;
+            *count += 1;
+        }
+        Ok(())
     }
 
     async fn put_back(&self, queue: &str, which: &Value) -> Result<u64, Failure> {

@@ -3,6 +3,7 @@
 mod broker;
 mod streams;
 
+use overtake_streams::Swept;
 use serde_json::{Map, Value};
 
 use crate::commands::Session;
@@ -54,7 +55,10 @@ impl<'a> Place<'a> {
     /// The place cannot be as it is named.
     pub(crate) fn of(of: &'a Of, session: &'a Session) -> Result<Self, Failure> {
         match &of.redis {
-            None => Ok(Self::Broker(Broker { of, client: &session.client, bar: LookBar::of_look(session) })),
+            None => {
+                of.streams.none("name their server with --redis")?;
+                Ok(Self::Broker(Broker { of, client: &session.client, bar: LookBar::of_look(session) }))
+            }
             Some(url) => {
                 let server = of.streams.server(url, session)?;
                 Ok(Self::Streams(Box::new(Streams::new(of, &server, of.streams.lanes()?)?)))
@@ -63,7 +67,7 @@ impl<'a> Place<'a> {
     }
 
     /// So many of each group at most, the newest first.
-    pub(crate) async fn list(&self, limit: u64) -> Result<Vec<DeadLetter>, Failure> {
+    pub(crate) async fn list(&self, limit: u64) -> Result<Swept<Vec<DeadLetter>>, Failure> {
         match self {
             Self::Broker(broker) => broker.list(limit).await,
             Self::Streams(streams) => streams.list(limit).await,
@@ -87,7 +91,7 @@ impl<'a> Place<'a> {
     }
 
     /// Puts all back. Answers how many.
-    pub(crate) async fn replay_all(&self) -> Result<u64, Failure> {
+    pub(crate) async fn replay_all(&self) -> Result<Swept<u64>, Failure> {
         match self {
             Self::Broker(broker) => broker.replay_all().await,
             Self::Streams(streams) => streams.replay_all().await,
@@ -95,7 +99,7 @@ impl<'a> Place<'a> {
     }
 
     /// Removes all. Answers how many.
-    pub(crate) async fn purge(&self) -> Result<u64, Failure> {
+    pub(crate) async fn purge(&self) -> Result<Swept<u64>, Failure> {
         match self {
             Self::Broker(broker) => broker.purge().await,
             Self::Streams(streams) => streams.purge().await,

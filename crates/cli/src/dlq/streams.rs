@@ -1,6 +1,6 @@
 //! Dead letters in Redis: streams of their own, which all groups of a category share.
 
-use overtake_streams::{DeadLetter as Letter, DeadLetters, Lane, Lanes, RedisServer};
+use overtake_streams::{DeadLetter as Letter, DeadLetters, Lane, Lanes, RedisServer, Swept};
 use serde_json::{Map, Value, json};
 
 use super::DeadLetter;
@@ -19,13 +19,13 @@ impl<'a> Streams<'a> {
         Ok(Self { of, letters })
     }
 
-    pub(super) async fn list(&self, limit: u64) -> Result<Vec<DeadLetter>, Failure> {
+    pub(super) async fn list(&self, limit: u64) -> Result<Swept<Vec<DeadLetter>>, Failure> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         // Whose they are is known once they are read.
         let asked = if self.takes_all() { limit } else { usize::MAX };
-        let all = self.letters.list(asked).await.map_err(failed)?;
+        let Swept { done: all, faults } = self.letters.sweep_list(asked).await.map_err(failed)?;
         let wanted = all.iter().filter(|letter| self.is_wanted(letter)).take(limit);
-        Ok(wanted.map(|letter| self.told(letter)).collect())
+        Ok(Swept { done: wanted.map(|letter| self.told(letter)).collect(), faults })
     }
 
     pub(super) async fn find(&self, id: &str) -> Result<DeadLetter, Failure> {
@@ -40,34 +40,40 @@ impl<'a> Streams<'a> {
         }
     }
 
-    pub(super) async fn replay_all(&self) -> Result<u64, Failure> {
+    pub(super) async fn replay_all(&self) -> Result<Swept<u64>, Failure> {
         if self.of.group.is_none() {
-            return self.letters.replay_all(self.lane()).await.map_err(failed);
+            return self.letters.sweep_replay(self.lane()).await.map_err(failed);
         }
-        let mut count = 0;
-        for letter in self.wanted().await? {
-            count += u64::from(self.letters.replay(&letter.name(), None).await.map_err(failed)?);
+        let Swept { done: letters, faults } = self.wanted().await?;
+        let mut sweep = Sweep { swept: Swept { done: 0, faults }, given_up: Vec::new() };
+        for letter in &letters {
+            if !sweep.given_up.contains(&letter.dead_letters) {
+                sweep.count(letter, self.letters.replay(&letter.name(), None).await);
+            }
         }
-        Ok(count)
+        Ok(sweep.swept)
     }
 
-    pub(super) async fn purge(&self) -> Result<u64, Failure> {
+    pub(super) async fn purge(&self) -> Result<Swept<u64>, Failure> {
         if self.of.group.is_none() {
-            return self.letters.purge(self.lane()).await.map_err(failed);
+            return self.letters.sweep_purge(self.lane()).await.map_err(failed);
         }
-        let mut count = 0;
-        for letter in self.wanted().await? {
-            count += u64::from(self.letters.remove(&letter.name(), None).await.map_err(failed)?);
+        let Swept { done: letters, faults } = self.wanted().await?;
+        let mut sweep = Sweep { swept: Swept { done: 0, faults }, given_up: Vec::new() };
+        for letter in &letters {
+            if !sweep.given_up.contains(&letter.dead_letters) {
+                sweep.count(letter, self.letters.remove(&letter.name(), None).await);
+            }
         }
-        Ok(count)
+        Ok(sweep.swept)
     }
 
     /// Those that are meant, the oldest first.
-    async fn wanted(&self) -> Result<Vec<Letter>, Failure> {
-        let mut all = self.letters.list(usize::MAX).await.map_err(failed)?;
-        all.retain(|letter| self.is_wanted(letter));
-        all.reverse();
-        Ok(all)
+    async fn wanted(&self) -> Result<Swept<Vec<Letter>>, Failure> {
+        let mut swept = self.letters.sweep_list(usize::MAX).await.map_err(failed)?;
+        swept.done.retain(|letter| self.is_wanted(letter));
+        swept.done.reverse();
+        Ok(swept)
     }
 
     async fn letter(&self, id: &str) -> Result<Letter, Failure> {
@@ -116,6 +122,25 @@ impl<'a> Streams<'a> {
             attempts: letter.attempts.unwrap_or(0),
             headers,
             body: body.into_bytes(),
+        }
+    }
+}
+
+/// Letters that are gone through one by one.
+struct Sweep {
+    swept: Swept<u64>,
+    /// The streams of dead letters of which one could not be done.
+    given_up: Vec<String>,
+}
+
+impl Sweep {
+    fn count(&mut self, letter: &Letter, answer: Result<bool, String>) {
+        match answer {
+            Ok(was_there) => self.swept.done += u64::from(was_there),
+            Err(why) => {
+                self.given_up.push(letter.dead_letters.clone());
+                self.swept.faults.push(why);
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ const LOOK: u64 = 1_000;
 /// The statuses of messages that are moved.
 const WAITING: [&str; 2] = ["ready", "delayed"];
 /// By what a message is known to be the same one.
-const SAME: [&str; 6] = ["seq", "published_at", "id", "key", "body", "body_base64"];
+const SAME: [&str; 7] = ["seq", "published_at", "id", "key", "key_weight", "body", "body_base64"];
 /// What says that this has leased them.
 const WORKER: &str = "overtake move";
 
@@ -546,7 +546,7 @@ fn published(message: &Value, number: &Value, now: Timestamp) -> Map<String, Val
         Some(u64::try_from(at.as_millisecond() - now.as_millisecond()).unwrap_or_default().max(1))
     };
     let mut out = Map::new();
-    for field in ["key", "body", "body_base64", "properties_base64"] {
+    for field in ["key", "key_weight", "body", "body_base64", "properties_base64"] {
         if !message[field].is_null() {
             out.insert(field.to_owned(), message[field].clone());
         }

@@ -10,7 +10,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use overtake_outbox::{CLAIM_BOUNDS_S, Seen, Watch};
+use overtake_outbox::{CLAIM_BOUNDS_S, OTHER_GROUPS, Seen, Watch};
 use overtake_telemetry::Kind::{Counter, Gauge, Histogram as Sizes};
 use overtake_telemetry::{Family, Histogram, Value, labels, text};
 use tokio::net::TcpListener;
@@ -104,7 +104,7 @@ fn families(seen: &Seen) -> Vec<Family> {
             oldest = oldest.with(labels([("priority", &priority)]), Value::Real(age));
         }
     }
-    vec![
+    let mut all = vec![
         is("overtake.relay.database.up", "1: the database answered the last claim.", seen.has_database),
         is("overtake.relay.sink.up", "1: the sink was there when it was last asked.", seen.has_sink),
         row("overtake.relay.published", "Rows that were published and marked so.", seen.published),
@@ -125,7 +125,41 @@ fn families(seen: &Seen) -> Vec<Family> {
         claims(seen),
         waiting,
         oldest,
-    ]
+    ];
+    all.extend(groups(seen));
+    all
+}
+
+/// How far the groups of consumers are.
+fn groups(seen: &Seen) -> [Family; 3] {
+    let mut waiting = Family::new(
+        "overtake.relay.group.waiting_entries",
+        Gauge,
+        "{entry}",
+        "Entries of streams that a group has not read yet, by category, lane and group; counted now and then.",
+    );
+    let mut pending = Family::new(
+        "overtake.relay.group.pending_entries",
+        Gauge,
+        "{entry}",
+        "Entries that consumers of a group hold and have not settled, by category, lane and group; counted now and then.",
+    );
+    let mut oldest = Family::new(
+        "overtake.relay.group.oldest_age",
+        Gauge,
+        "s",
+        "Age of the oldest entry that a group has not settled, by category, lane and group; looked at now and then.",
+    );
+    for lag in &seen.groups {
+        let group = lag.group.as_deref().unwrap_or(OTHER_GROUPS);
+        let labels = labels([("category", &lag.category), ("lane", lag.lane), ("group", group)]);
+        waiting = waiting.with(labels.clone(), Value::Whole(lag.waiting));
+        pending = pending.with(labels.clone(), Value::Whole(lag.pending));
+        if lag.waiting + lag.pending > 0 {
+            oldest = oldest.with(labels, Value::Whole(lag.oldest_s));
+        }
+    }
+    [waiting, pending, oldest]
 }
 
 fn claims(seen: &Seen) -> Family {

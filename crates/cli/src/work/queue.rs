@@ -147,6 +147,7 @@ fn settlement(receipt: &str, how: How, report: Option<&Report>) -> Value {
         How::Nack { delay_ms: None } => json!({ "how": "nack" }),
         How::Nack { delay_ms } => json!({ "how": "nack", "delay_ms": delay_ms }),
         How::Reject => json!({ "how": "reject" }),
+        How::Timeout => json!({ "how": "timeout" }),
         How::Release => json!({ "how": "release" }),
     };
     request["receipts"] = json!([receipt]);
@@ -193,6 +194,7 @@ mod tests {
         let delayed = format!(r#"{{"delay_ms":5,"how":"nack",{told}}}"#);
         assert_eq!(said(How::Nack { delay_ms: Some(5) }), delayed);
         assert_eq!(said(How::Reject), format!(r#"{{"how":"reject",{told}}}"#));
+        assert_eq!(said(How::Timeout), format!(r#"{{"how":"timeout",{told}}}"#));
         assert_eq!(said(How::Release), r#"{"how":"release","receipts":["r"]}"#);
     }
 

@@ -20,6 +20,8 @@ pub(crate) enum How {
     Nack { delay_ms: Option<u64> },
     /// It can never be done.
     Reject,
+    /// The work took too long.
+    Timeout,
     /// Nobody tried.
     Release,
 }

@@ -70,7 +70,7 @@ impl Stream {
                 subscriber.ack(&entry).await.map(|is_ours| if is_ours { Answer::Done } else { Answer::Stale })
             }
             How::Nack { .. } => subscriber.fail(&entry, error).await.map(answer_of),
-            How::Reject => subscriber.reject(&entry, error).await.map(answer_of),
+            How::Reject | How::Timeout => subscriber.reject(&entry, error).await.map(answer_of),
             How::Release => return Answer::Done,
         };
         told.unwrap_or_else(Answer::Declined)

@@ -84,7 +84,7 @@ impl Verdict {
         let (outcome, how, error) = match cause {
             Cause::Itself => by_itself(exit_code, status, plan),
             Cause::Cancelled => (Outcome::Cancelled, Some(How::Reject), Some("cancelled".to_owned())),
-            Cause::TooLong => (Outcome::TimedOut, Some(How::Reject), Some(RAN_TOO_LONG.to_owned())),
+            Cause::TooLong => (Outcome::TimedOut, Some(How::Timeout), Some(RAN_TOO_LONG.to_owned())),
             Cause::Removed => (Outcome::Removed, None, Some(REMOVED.to_owned())),
             Cause::Lost => (Outcome::Lost, None, Some("lease lost".to_owned())),
             Cause::Stopped => (Outcome::PutBack, Some(How::Release), Some("worker stopped".to_owned())),

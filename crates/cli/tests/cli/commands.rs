@@ -7,6 +7,7 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use crate::support::Broker;
+use crate::support::pty::Pty;
 
 /// A broker on a new directory, and what is said to it.
 struct Story {
@@ -376,7 +377,7 @@ fn the_most_urgent_message_comes_first() {
         &["publish", "jobs", "x", "--priority", "-1"],
         expect![[r#"
             exit 1
-            error: `priority` is `-1`: queue `jobs` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9 (422 priority-out-of-range)
+            error: `priority` is `-1`: queue `jobs` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9, up to 32 bits (422 priority-out-of-range)
              hint: send one of them, or none; nothing was done
         "#]],
     );
@@ -527,7 +528,7 @@ fn lines_may_be_messages_in_json() {
     .assert_eq(&feed("{\"body\":\"fine\"}\nnot JSON\n").picture());
     expect![[r#"
         exit 1
-        error: 1 message published, then: line 2: `priority`: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9 (422 priority-out-of-range)
+        error: 1 message published, then: line 2: `priority`: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9, up to 32 bits (422 priority-out-of-range)
          hint: send one of them, or none; nothing was done
     "#]].assert_eq(&feed("{\"body\":\"a\"}\n{\"body\":\"b\",\"priority\":-4}\n").picture());
     expect![[r#"
@@ -895,4 +896,63 @@ fn a_reader_that_has_had_enough_is_no_error_and_loses_nothing() {
     let mut list = list.stdout(Stdio::piped()).spawn().expect("it runs");
     drop(list.stdout.take());
     assert_eq!(list.wait().expect("it ends").code(), Some(0));
+}
+
+/// Weights of lanes and of keys are changed one by one, and a name may have a dot.
+#[test]
+fn a_weight_is_changed_without_the_others() {
+    let story = Story::begin();
+    story.ok(&["queue", "declare", "q", "fair_keys=true"]);
+    for change in ["picker.weighted.9=5", "picker.weighted.4=2", "key_weights.a=2", r#"key_weights."a.b"=3"#]
+    {
+        story.ok(&["queue", "set", "q", change]);
+    }
+    let settings =
+        |story: &Story| story.broker.run(&["queue", "show", "q", "--json"]).json()["settings"].clone();
+    let seen = settings(&story);
+    assert_eq!(seen["picker"], serde_json::json!({"weighted": {"9": 5, "4": 2}}));
+    assert_eq!(seen["key_weights"], serde_json::json!({"a": 2, "a.b": 3}));
+    for change in ["picker.weighted.9=", r#"key_weights."a.b"="#] {
+        story.ok(&["queue", "set", "q", change]);
+    }
+    let seen = settings(&story);
+    assert_eq!(seen["picker"], serde_json::json!({"weighted": {"4": 2}}));
+    assert_eq!(seen["key_weights"], serde_json::json!({"a": 2}));
+    story.broker.stop();
+}
+
+#[test]
+fn what_selects_many_messages_is_asked_about_at_a_terminal() {
+    let story = Story::begin();
+    story.ok(&["queue", "declare", "q"]);
+    story.broker.feed(&["publish", "q", "--lines", "-", "--key", "k"], b"a\nb\nc\n").ok();
+    for (words, question) in [
+        (&["remove", "q", "--key", "k"][..], "Remove each message of queue `q` that matches `key=k`? [y/N] "),
+        (&["cancel", "q", "--key", "k"], "Cancel each message of queue `q` that matches `key=k`? [y/N] "),
+        (
+            &["reprioritise", "q", "--all", "--to", "9"],
+            "Give every message that waits in queue `q` priority 9? [y/N] ",
+        ),
+    ] {
+        let mut asked = Pty::start(story.broker.command(words), 120, 30);
+        asked.await_text(question);
+        asked.press("n\n");
+        asked.await_text("nothing was done");
+    }
+    let waiting =
+        |story: &Story| story.broker.run(&["queue", "show", "q", "--json"]).json()["totals"]["ready"].clone();
+    assert_eq!(waiting(&story), 3);
+    let mut told =
+        Pty::start(story.broker.command(&["reprioritise", "q", "--all", "--to", "9", "--yes"]), 120, 30);
+    told.await_text("3 messages now with priority 9");
+    let mut told = Pty::start(story.broker.command(&["remove", "q", "--key", "k", "--expect", "3"]), 120, 30);
+    told.await_text("3 messages removed");
+    assert_eq!(waiting(&story), 0);
+    let audit = story.ok(&["audit"]);
+    for which in
+        [r#"{"which":{"expect":3,"filter":{"key":"k"}}} → "#, r#"{"which":{"all":true}} → {"count":3,"#]
+    {
+        assert!(audit.contains(which), "{which}: {audit}");
+    }
+    story.broker.stop();
 }

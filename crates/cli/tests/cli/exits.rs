@@ -427,3 +427,16 @@ fn what_is_wrong_in_a_file_is_said_without_its_values() {
         assert!(picture.contains(expect) && !picture.contains("hunter2"), "{words:?}: {picture}");
     }
 }
+
+/// A variable may mend the fault where the environment holds, so a check warns and does not refuse.
+#[test]
+fn a_fault_of_an_environment_that_does_not_hold_is_a_warning() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("overtake.toml");
+    std::fs::write(&file, "[env.production.limits]\nmax_message_bytes = 0\n").expect("a file");
+    let said =
+        support::run(&["config", "check", "--no-files", "--config", file.to_str().expect("text")], b"").ok();
+    let warning = "overtake.toml:2:1: `limits.max_message_bytes` is `0`: it must be 1 or more; so it is in the environment `production`";
+    assert!(said.starts_with("warning: ") && said.contains(warning), "{said}");
+    assert!(said.contains("the configuration is good (0 queues declared at start)"), "{said}");
+}

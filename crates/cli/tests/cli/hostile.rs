@@ -139,6 +139,10 @@ fn a_flipped_bit_in_a_segment_costs_a_block_and_a_repaired_copy_needs_no_flag() 
     let dry = run(&["store", "repair", from], b"");
     assert_eq!(dry.code, 1, "{dry:?}");
     assert!(dry.stdout.contains("segment"), "{dry:?}");
+    let lost = run(&["store", "repair", from, "--json"], b"").stdout;
+    let lost: Value = serde_json::from_str(&lost).expect("JSON");
+    let lost = lost["lost_messages"].as_u64().expect("a number");
+    assert!(dry.stdout.contains(&format!("lost: {lost} message")), "{dry:?}");
     run(&["store", "repair", from, "--to", to], b"").ok();
     let whole = run(&["store", "check", to], b"");
     assert_eq!(whole.code, 0, "{whole:?}");
@@ -181,5 +185,7 @@ fn a_store_without_its_journal_is_refused_and_its_segments_are_saved() {
     let grouped = format!("{},{:03}", saved / 1_000, saved % 1_000);
     let told = if saved < 1_000 { saved.to_string() } else { grouped };
     assert!(said.contains(&format!("saved: {told} messages")), "{saved}: {said}");
+    let lost = "lost: 0 messages of segments, and what the journal said in 1 place: that cannot be counted\n";
+    assert!(said.contains(lost), "{said}");
     broker.stop();
 }

@@ -157,7 +157,7 @@ fn jobs_are_listed_shown_and_cancelled() {
     }
     assert_eq!(
         broker.run(&["job", "cancel", "1"]).ok(),
-        "job 1 is done: 6,000 messages changed, 6,000 of 6,000 looked at\n"
+        "job 1 was over before (done): 6,000 messages changed, 6,000 of 6,000 looked at\n"
     );
     let missing = broker.run(&["job", "show", "2"]);
     assert!(missing.code == 1 && missing.stderr.contains("there is no job `2`"), "{missing:?}");

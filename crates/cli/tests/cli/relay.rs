@@ -232,6 +232,53 @@ fn streams_of_redis_get_rows_by_lane_with_who_they_are() {
 }
 
 #[test]
+fn a_group_that_never_reads_the_backfill_lane_is_told_and_its_lag_is_served() {
+    let Some(redis) = Server::redis(&[]) else { return };
+    let url = format!("redis://127.0.0.1:{}/0", redis.port);
+    let story = Story::begin(&format!(
+        "[sink.redis]\nurl = \"{url}\"\n[server.priority_lanes]\nenabled = true\n[relay]\nlag_every = \"1s\"\n"
+    ));
+    story.relay(&["init"]).ok();
+    let one_lane =
+        ["subscribe", &url, "-c", "customer", "-g", "mails", "--until-empty", "--one-lane", "--", "true"];
+    run(&one_lane, b"").ok();
+    story.write(&[event(1, -50), event(2, 50)]);
+    let mut relay = story.start(&["--metrics", "127.0.0.1:0"]);
+    let said = relay.seen_line("http://");
+    let metrics = said.split_whitespace().last().expect("an address").trim_end_matches("/metrics").to_owned();
+    relay.await_line("this group reads the primary lane only");
+    let told = relay.seen_line("this group reads the primary lane only");
+    for part in ["WARN", "category=customer", "group=mails", "stream=customer:backfill", "entries=1"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let counted = text(&metrics, "/metrics");
+    let of = |lane: &str| format!("{{category=\"customer\",lane=\"{lane}\",group=\"mails\"}}");
+    for line in [
+        format!("overtake_relay_group_waiting_entries{} 1", of("backfill")),
+        format!("overtake_relay_group_waiting_entries{} 1", of("primary")),
+        format!("overtake_relay_group_pending_entries{} 0", of("primary")),
+        format!("overtake_relay_group_oldest_age_seconds{}", of("backfill")),
+    ] {
+        assert!(counted.contains(&line), "{line} in {counted}");
+    }
+    story.drained();
+    relay.stop();
+    let status = story.relay(&["status"]).ok();
+    let never = "group mails never reads customer:backfill, where entries wait (1): give its reader the priority lanes";
+    assert!(status.contains(never), "{status}");
+    let unread = &story.relay(&["status", "--json"]).json()["unread"];
+    let expect =
+        json!([{ "category": "customer", "group": "mails", "stream": "customer:backfill", "entries": 1 }]);
+    assert_eq!(*unread, expect);
+    // With both lanes it reads them.
+    run(&one_lane.into_iter().filter(|word| *word != "--one-lane").collect::<Vec<_>>(), b"").ok();
+    assert_eq!(story.relay(&["status", "--json"]).json()["unread"], json!([]));
+    drop(redis);
+    let status = story.relay(&["status"]).ok();
+    assert!(status.contains("not known of all groups of consumers: "), "{status}");
+}
+
+#[test]
 fn what_is_critical_stays_critical_through_the_relay_a_handler_and_the_next_hop() {
     let Some(redis) = Server::redis(&[]) else { return };
     let url = format!("redis://127.0.0.1:{}/0", redis.port);
@@ -311,6 +358,85 @@ fn relay_and_broker_are_killed_twice_each_and_nothing_is_lost_or_there_twice() {
     let unique: std::collections::BTreeSet<_> = there.iter().collect();
     assert_eq!(unique.len(), ROWS);
     relaying.expect("it runs").stop();
+}
+
+/// The numbers of rows are those of `signed`, where 0 is everyday work; to a queue of ten levels 0 is the last of all.
+#[test]
+fn a_queue_of_another_scheme_takes_what_is_as_urgent() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let broker = Broker::start(&dir.path().join("data"));
+    broker.run(&["queue", "declare", "levels", "scheme=ten-level"]).ok();
+    let levels = |scheme: &str, rows: &[(usize, i32)]| {
+        let story = Story::begin(&format!("{}queue = \"levels\"\n{scheme}", sink(&broker)));
+        story.relay(&["init"]).ok();
+        story.write(&rows.iter().map(|(number, priority)| event(*number, *priority)).collect::<Vec<_>>());
+        let relay = story.start(&[]);
+        story.drained();
+        relay.stop();
+        let peeked = broker.run(&["peek", "levels", "--json"]);
+        let peeked: Value = serde_json::from_str(&peeked.stdout).expect("JSON");
+        broker.run(&["purge", "levels", "--yes"]).ok();
+        let all = peeked["messages"].as_array().expect("a list").iter();
+        all.map(|message| format!("{} {}", text_of(&message["id"]), message["priority"])).collect::<Vec<_>>()
+    };
+    let rows = [(1, -100), (2, -50), (3, 0), (4, 50), (5, 100)];
+    assert_eq!(levels("", &rows), ["e5 9", "e4 6", "e3 4", "e2 2", "e1 0"]);
+    let own = "priority_scheme = \"ten-level\"\n";
+    assert_eq!(levels(own, &[(1, 0), (2, 9), (3, 4)]), ["e2 9", "e3 4", "e1 0"], "a table with levels");
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().expect("text")
+}
+
+#[test]
+fn a_variable_that_sets_nothing_is_refused_by_whoever_reads_lanes() {
+    let Some(redis) = Server::redis(&[]) else { return };
+    let url = format!("redis://127.0.0.1:{}/0", redis.port);
+    let story = Story::begin(&format!("[sink.redis]\nurl = \"{url}\"\n"));
+    let misspelled = "OVERTAKE__SERVER__PRIORITY_LANES__ENABELD";
+    let config = story.config();
+    let config = config.to_str().expect("text");
+    for words in [
+        &["relay", "status", "--config", config][..],
+        &["subscribe", &url, "-c", "customer", "-g", "mails", "--until-empty", "--", "true"],
+        &["dlq", "list", "--redis", &url, "-c", "customer"],
+        &["category", "show", "customer", "--redis", &url],
+    ] {
+        let ended = overtake().args(words).env(misspelled, "true").output().expect("it runs");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success(), "{words:?}: {said}");
+        assert!(
+            said.contains(&format!("there is no variable {misspelled}; there are ")),
+            "{words:?}: {said}"
+        );
+        assert!(!said.contains("relay.toml"), "no file is at fault: {said}");
+    }
+}
+
+#[test]
+fn flags_for_streams_are_refused_where_messages_are_the_brokers() {
+    let of_broker = [
+        &["subscribe", "-c", "customer", "-g", "mails"][..],
+        &["dlq", "list", "-c", "customer"],
+        &["category", "show", "customer"],
+    ];
+    for words in of_broker {
+        for flag in ["--priority-lanes=false", "--priority-lanes-suffix=bulk", "--one-lane"] {
+            let program: &[&str] = if words[0] == "subscribe" { &["--", "true"] } else { &[] };
+            let ended = run(&[words, &[flag], program].concat(), b"");
+            let name = flag.split('=').next().expect("a name");
+            assert_eq!(ended.code, 2, "{ended:?}");
+            assert!(
+                ended.stderr.contains(&format!("{name} is for streams of Redis or Valkey: ")),
+                "{ended:?}"
+            );
+        }
+    }
+    for flag in ["--attempts=5", "--claim-idle=5s", "--from-now", "--partitions"] {
+        let ended = run(&["subscribe", "-c", "customer", "-g", "mails", flag, "--", "true"], b"");
+        assert_eq!(ended.code, 2, "{ended:?}");
+    }
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn routes_are_compared_set_tried_and_listed() {
             all            -   7200s        2          0       1  FROM /messages/* INTO $upstream
             2 published, 0 unrouted, 0 by fallback routes
 
-            ENDPOINT   LANE            READY  LEASED  EXPIRED
+            QUEUE      LANE            READY  LEASED  EXPIRED
             $upstream  $upstream_Pri0      1       0        0
                        $upstream           1       0        0
         "#]],
@@ -159,7 +159,7 @@ fn a_manifest_that_does_not_hold_says_where_and_why() {
     let said = run.picture().replace(dir.path().to_str().expect("text"), "DIR");
     expect![[r#"
         exit 1
-        error: DIR/wrong.json is no manifest
+        error: DIR/wrong.json has wrong routes: `a`, `b`
         /routes/a: there is no operator `==`
           FROM /messages/* WHERE severity == 'high' INTO $upstream
                                           ^^

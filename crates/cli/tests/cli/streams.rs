@@ -1,5 +1,7 @@
 //! `overtake subscribe` and `overtake dlq` on streams of a real Redis.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 
 use overtake_streams::{FIELD, Fields, Lanes, Writer, envelope, server};
@@ -47,6 +49,15 @@ impl Story {
         let said = self.subscribe(more, script).ok();
         let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         lines.filter_map(|line| line["output"].as_str().map(|text| text.trim_end().to_owned())).collect()
+    }
+
+    /// Makes a key a string, which is no stream.
+    fn spoil(&self, key: &str) {
+        let mut wire = TcpStream::connect(("127.0.0.1", self.redis.port)).expect("it listens");
+        write!(wire, "SET {key} something\r\n").expect("asked");
+        let mut answer = [0; 5];
+        wire.read_exact(&mut answer).expect("answered");
+        assert_eq!(&answer, b"+OK\r\n");
     }
 
     /// Records the key of a partition, as writers do.
@@ -109,6 +120,34 @@ fn what_cannot_be_done_is_with_the_dead_letters_of_its_lane_and_back_again() {
     assert_eq!(other_group, "0 dead letters replayed\n");
     assert_eq!(story.dlq(&["purge", "--yes"]).ok(), "2 dead letters removed\n");
     assert_eq!(story.dead(), Vec::<String>::new());
+}
+
+#[test]
+fn dead_letters_that_can_be_reached_are_done_and_the_key_that_is_none_is_named() {
+    let Some(story) = Story::begin() else { return };
+    story.add(&[Story::entry(&json!("m1"), -50)]);
+    story.subscribe(&["--reject-on", "9"], "exit 9").ok();
+    story.spoil("customer:dlq");
+    let bad = "customer:dlq: it answers WRONGTYPE";
+    for group in [&[][..], &["--group", "mails"]] {
+        let listed = story.dlq(&[&["list"], group].concat());
+        assert!(listed.code == 1 && listed.stdout.contains("customer:backfill:dlq"), "{listed:?}");
+        assert!(listed.stderr.contains(bad), "{listed:?}");
+        let json = story.dlq(&[&["list", "--json"], group].concat());
+        let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+        assert!(json["faults"][0].as_str().is_some_and(|why| why.starts_with(bad)), "{json}");
+        let replayed = story.dlq(&[&["replay-all"], group].concat());
+        assert_eq!(
+            (replayed.code, replayed.stdout.as_str()),
+            (1, "1 dead letter replayed\n"),
+            "{replayed:?}"
+        );
+        assert!(replayed.stderr.contains(bad), "{replayed:?}");
+        story.subscribe(&["--reject-on", "9"], "exit 9").ok();
+    }
+    let purged = story.dlq(&["purge", "--yes"]);
+    assert_eq!((purged.code, purged.stdout.as_str()), (1, "1 dead letter removed\n"), "{purged:?}");
+    assert!(purged.stderr.contains(bad), "{purged:?}");
 }
 
 #[test]
@@ -200,7 +239,7 @@ fn how_far_each_group_is_is_shown_as_of_the_brokers_categories() {
     let show = |more: &[&str]| {
         run(&[&["category", "show", "customer", "--redis", &story.url()], more].concat(), b"").ok()
     };
-    assert!(show(&[]).contains("no groups"), "{}", show(&[]));
+    assert!(show(&[]).contains("no groups: nobody has read it"), "{}", show(&[]));
     story.add(&[Story::entry(&json!("1"), 0), Story::entry(&json!("late"), -50)]);
     story.subscribe(&["--attempts", "1", "--max", "1"], "exit 1").ok();
     story.add(&[Story::entry(&json!("2"), 0), Story::entry(&json!("3"), 0)]);
@@ -215,6 +254,14 @@ fn how_far_each_group_is_is_shown_as_of_the_brokers_categories() {
     assert_eq!(streams.iter().map(of).collect::<Vec<_>>(), expect);
     let table = show(&[]);
     assert!(table.contains("mails  customer "), "{table}");
+    // One partition that cannot be read is named, and does not hide the rest.
+    story.record("7");
+    let port = story.redis.port.to_string();
+    let set = Command::new("redis-cli").args(["-p", &port, "SET", "customer:7", "text"]).output();
+    assert!(set.expect("it is there").status.success());
+    let table = show(&[]);
+    assert!(table.contains("mails  customer "), "{table}");
+    assert!(table.contains("not counted, since it cannot be read: customer:7: WRONGTYPE"), "{table}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ use crate::sink::LinkError;
 pub(crate) const PRIORITY: &str = "x-processing-priority";
 /// The scheme of a message's priority, where it need not be the queue's (`docs/amqp.md`).
 pub(crate) const PRIORITY_SCHEME: &str = "x-overtake-priority-scheme";
+/// [`crate::texts::PRIORITY_NONE`] as a header.
+pub(crate) const PRIORITY_NONE: &str = "x-overtake-priority-none";
 
 /// Another broker, as endpoints and sources name it.
 #[derive(Clone, Debug)]

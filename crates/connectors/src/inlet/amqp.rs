@@ -8,14 +8,16 @@ use overtake_amqp::client::{Event, Message};
 use overtake_amqp::method::{basic, queue};
 use overtake_lane::Given;
 use overtake_peer::{Secret, Tls};
-use overtake_properties::{Fields, Properties, PropertiesRef, Short};
+use overtake_properties::{Fields, Properties, PropertiesRef, Short, TableRef};
 use serde::{Deserialize, Serialize};
 
 use super::{Fate, Incoming, Inlet, Origin};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_SCHEME, Wire, short, unsent};
+use crate::amqp::{
+    AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_NONE, PRIORITY_SCHEME, Wire, short, unsent,
+};
 use crate::connector::Place;
 use crate::sink::{LinkError, Work};
-use crate::texts;
+use crate::texts::{self, NONE_OF_ROUTES};
 
 /// Most messages on their way here, where nothing is said.
 const PREFETCH: u16 = 500;
@@ -107,15 +109,20 @@ impl AmqpInlet {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let view = properties.view();
         let id = view.message_id().and_then(Short::text).filter(|_| self.has_ids);
+        let header =
+            |name: &str| view.headers().and_then(|headers| headers.get(name)?.text().map(str::to_owned));
+        let weight = view.headers().and_then(|headers| headers.get("x-overtake-key-weight"));
+        let weight =
+            weight.map(|weight| weight.int().and_then(|weight| weight.try_into().ok()).unwrap_or(u32::MAX));
         let ttl_ms = view.expiration().and_then(Short::text).and_then(|text| text.parse().ok());
         Incoming {
             id: id.unwrap_or_default().to_owned(),
-            key: None,
+            key: header("x-overtake-key"),
+            key_weight: weight,
             path: if routing_key.is_empty() { text(&exchange) } else { text(&routing_key) },
             priority: priority(view),
-            scheme: view
-                .headers()
-                .and_then(|headers| headers.get(PRIORITY_SCHEME)?.text().map(str::to_owned)),
+            scheme: header(PRIORITY_SCHEME),
+            is_last_of_routes: header(PRIORITY_NONE).as_deref() == Some(NONE_OF_ROUTES),
             ttl_ms,
             properties: without_what_is_told(view),
             body,
@@ -134,9 +141,12 @@ fn priority(view: PropertiesRef<'_>) -> Given {
 }
 
 fn without_what_is_told(view: PropertiesRef<'_>) -> Properties {
-    let told = [PRIORITY, PRIORITY_SCHEME];
+    let told = [PRIORITY, PRIORITY_SCHEME, PRIORITY_NONE];
     let headers = view.headers().filter(|headers| told.iter().any(|name| headers.get(name).is_some()));
-    match headers.map(|headers| headers.without(PRIORITY).view().without(PRIORITY_SCHEME)) {
+    let without = |headers: TableRef<'_>| {
+        headers.without(PRIORITY).view().without(PRIORITY_SCHEME).view().without(PRIORITY_NONE)
+    };
+    match headers.map(without) {
         None => view.with_expiration(None),
         Some(headers) => {
             let headers = Some(headers.view());

@@ -18,6 +18,11 @@ pub(crate) trait Origin: Send + Sync {
     /// A connection that receives: with names looked up, secrets shown, and the topic, stream or queue seen to be there where the protocol can
     /// say so.
     fn connect(&self) -> Work<'_, Result<Box<dyn Inlet>, LinkError>>;
+
+    /// Connects for a test, beside a connection that is there already and must stay.
+    fn try_out(&self) -> Work<'_, Result<(), LinkError>> {
+        Box::pin(async { self.connect().await.map(drop) })
+    }
 }
 
 /// A connection that receives. What was received and not settled when it is dropped comes again, there or at somebody else's.
@@ -63,14 +68,20 @@ pub(crate) struct Incoming {
     pub(crate) id: String,
     /// Its key, where the protocol has one.
     pub(crate) key: Option<String>,
+    /// The weight that it gives its key.
+    pub(crate) key_weight: Option<u32>,
     /// Where it came from, in the words of the protocol: a topic, a stream, an exchange and a routing key.
     pub(crate) path: String,
-    /// What the parts of that are called, where the source is told.
+    /// Where in that it stood, for people, as `partition 3, offset 42`. Empty: the protocol does not say.
+    pub(crate) place: String,
+    /// The names of the parts of that, where the source is told.
     pub(crate) parts: Result<Parts, String>,
     /// How urgent it says it is, in the words of whoever sent it: more than the property `priority` has room for.
     pub(crate) priority: Given,
     /// The scheme of that, where it says so.
     pub(crate) scheme: Option<String>,
+    /// The message says that it has no priority in a queue of routes, whatever number stands beside that.
+    pub(crate) is_last_of_routes: bool,
     /// What it says about itself, headers among it. An expiration is in `ttl_ms`.
     pub(crate) properties: Properties,
     /// Its time to live from now, ms.
@@ -83,10 +94,13 @@ impl Default for Incoming {
         Self {
             id: String::new(),
             key: None,
+            key_weight: None,
             path: String::new(),
+            place: String::new(),
             parts: Ok(Parts::default()),
             priority: Given::Missing,
             scheme: None,
+            is_last_of_routes: false,
             properties: Properties::default(),
             ttl_ms: None,
             body: Bytes::new(),
@@ -94,13 +108,13 @@ impl Default for Incoming {
     }
 }
 
-/// What the parts of a topic say.
+/// The named parts of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Which device published.
+    /// The device that published.
     pub(crate) device: Option<String>,
-    /// Which module of it.
+    /// The module of that device.
     pub(crate) module: Option<String>,
-    /// What it is about.
+    /// The rest of the topic: the subject of the message.
     pub(crate) path: Option<String>,
 }

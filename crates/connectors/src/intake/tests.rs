@@ -106,7 +106,8 @@ impl World {
         let source: Source = serde_json::from_value(source).expect("a source");
         let (told, log) = mpsc::channel(1_000);
         let origin = Arc::new(Always { log: Log(told), messages, ending: Mutex::new(ending) });
-        let site = Site { place: Place::in_file("s"), engine: engine.connect(), life: "a".into() };
+        let site =
+            Site { place: Place::in_file("s"), engine: engine.connect(), life: "a".into(), is_paused: false };
         let (control, controlled) = mpsc::channel(1);
         tokio::spawn(Intake::new(site, Arc::new(source), origin).run(controlled));
         Self { engine, control, log }
@@ -193,6 +194,32 @@ async fn messages_that_are_too_large_together_are_taken_in_parts() {
     world.until("settle").await;
     let view = world.view().await;
     assert_eq!((view.taken, view.refused), (7, 1), "{view:?}");
+}
+
+/// An event that nobody can read is counted and named with where it stood, and the next event goes on.
+#[tokio::test]
+async fn an_event_that_is_no_json_is_counted_and_named_with_its_place() {
+    let event = |place: &str, body: &'static str| Incoming {
+        path: "execution-completed".to_owned(),
+        place: place.to_owned(),
+        body: body.into(),
+        ..Incoming::default()
+    };
+    let messages = vec![
+        event("partition 3, offset 42", "no JSON"),
+        event("partition 3, offset 43", r#"{"id": "a", "type": "started"}"#),
+    ];
+    let settle = json!({"settle": {"queue": "late", "event": {"body": "/type"}}});
+    let more = json!({"to": settle, "id": {"body": "/id"}});
+    let mut world = World::of(messages, None, more);
+    world.until("settle").await;
+    let view = world.view().await;
+    assert_eq!((view.taken, view.refused), (1, 1), "{view:?}");
+    let why = view.last_error.expect("it is said").1;
+    assert_eq!(
+        &*why,
+        "execution-completed, partition 3, offset 42: its body is no JSON, so nothing is at `/type`"
+    );
 }
 
 /// What the queue for refused messages refuses as well is counted, and the next message goes on.

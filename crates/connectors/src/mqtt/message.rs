@@ -20,10 +20,10 @@ use rumqttc::v5::mqttbytes::v5::{Publish, PublishProperties};
 
 use crate::inlet::Incoming;
 use crate::outgoing::Outgoing;
-use crate::texts::{self, PRIORITY_SCHEME};
+use crate::texts::{self, KEY_WEIGHT, NONE_OF_ROUTES, PRIORITY_NONE, PRIORITY_SCHEME};
 
 /// User properties that are ours.
-const OURS: [&str; 5] = ["id", "priority", PRIORITY_SCHEME, "attempt", "key"];
+const OURS: [&str; 7] = ["id", "priority", PRIORITY_SCHEME, PRIORITY_NONE, "attempt", "key", KEY_WEIGHT];
 /// Longest text, bytes.
 const TEXT_LEN_MAX: usize = u16::MAX as usize;
 
@@ -56,7 +56,20 @@ pub(crate) fn properties(message: &Outgoing, now: Time) -> PublishProperties {
     }
 }
 
+/// The headers and properties that a publish leaves out, by their names in the message.
+pub(crate) fn left_out(message: &Outgoing) -> Vec<String> {
+    let fits_not = |(name, value): &(String, String)| !(fits(name) && fits(value));
+    let kind = message.content_type().map(|kind| ("content-type".to_owned(), kind.to_owned()));
+    let controls = said(message).chain(kind).filter(fits_not).map(|(name, _)| name);
+    controls.chain(texts::no_texts(message)).collect()
+}
+
 fn user_properties(message: &Outgoing) -> Vec<(String, String)> {
+    said(message).filter(|(name, value)| fits(name) && fits(value)).collect()
+}
+
+/// Names and values, whether they fit or not.
+fn said(message: &Outgoing) -> impl Iterator<Item = (String, String)> {
     let mut all = vec![
         ("id".to_owned(), message.id().into_owned()),
         ("attempt".to_owned(), message.attempt().to_string()),
@@ -65,10 +78,12 @@ fn user_properties(message: &Outgoing) -> Vec<(String, String)> {
         all.push(("priority".to_owned(), priority));
         all.extend(scheme.map(|scheme| (PRIORITY_SCHEME.to_owned(), scheme.to_string())));
     }
+    if message.is_last_of_routes() {
+        all.push((PRIORITY_NONE.to_owned(), NONE_OF_ROUTES.to_owned()));
+    }
     all.extend(message.key().map(|key| ("key".to_owned(), key.to_owned())));
-    all.extend(texts::headers(message).filter(|(name, _)| !OURS.contains(&name.as_str())));
-    all.retain(|(name, value)| fits(name) && fits(value));
-    all
+    all.extend(message.key_weight().map(|weight| (KEY_WEIGHT.to_owned(), weight.to_string())));
+    all.into_iter().chain(texts::headers(message).filter(|(name, _)| !OURS.contains(&name.as_str())))
 }
 
 /// The message that a publish is; without an id of its own it gets this one.
@@ -101,9 +116,11 @@ pub(crate) fn incoming(publish: Publish, id: impl FnOnce() -> String) -> Incomin
     Incoming {
         id: ours("id").unwrap_or_else(id),
         key: ours("key"),
+        key_weight: ours(KEY_WEIGHT).as_deref().map(texts::weight),
         path: String::from_utf8_lossy(&topic).into_owned(),
         priority: given,
         scheme: ours(PRIORITY_SCHEME),
+        is_last_of_routes: ours(PRIORITY_NONE).as_deref() == Some(NONE_OF_ROUTES),
         properties: fields.encode(),
         ttl_ms: said.message_expiry_interval.map(|seconds| u64::from(seconds).max(1) * 1_000),
         body: payload,

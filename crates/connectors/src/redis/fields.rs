@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `id` | who the message is, the same at every attempt |
 //! | `priority`, `priority-scheme` | how urgent it is, a number or a name, and the scheme that is of |
+//! | `priority-none` | `route`: the message has no priority in a queue of routes, which comes after 9 there |
 //! | `queue`, `attempt` | whence, and how often it was on its way |
 //! | `published`, `expires` | when, RFC 3339 |
 //! | `key` | its key |
@@ -26,7 +27,7 @@ use overtake_properties::{Fields, Short};
 
 use crate::inlet::Incoming;
 use crate::outgoing::Outgoing;
-use crate::texts::{self, PRIORITY_SCHEME, rfc3339};
+use crate::texts::{self, KEY_WEIGHT, NONE_OF_ROUTES, PRIORITY_NONE, PRIORITY_SCHEME, rfc3339};
 
 /// Before the name of a header.
 const HEADER: &str = "header:";
@@ -49,8 +50,12 @@ pub(crate) fn of(message: &Outgoing) -> Vec<(Cow<'static, str>, Cow<'_, [u8]>)> 
         all.push(text("priority", priority));
         all.extend(scheme.map(|scheme| text(PRIORITY_SCHEME, scheme.to_string())));
     }
+    if message.is_last_of_routes() {
+        all.push(text(PRIORITY_NONE, NONE_OF_ROUTES.to_owned()));
+    }
     all.extend(message.expires().some().map(|at| text("expires", rfc3339(at))));
     all.extend(message.key().map(|key| text("key", key.to_owned())));
+    all.extend(message.key_weight().map(|weight| text(KEY_WEIGHT, weight.to_string())));
     let properties = [
         property("content-type", view.content_type()),
         property("content-encoding", view.content_encoding()),
@@ -78,10 +83,11 @@ fn property<'a>(name: &'static str, value: Option<Short<'a>>) -> Option<(Cow<'st
 pub(crate) fn read(stream: &str, entry: &str, fields: Vec<Field>, now: Time) -> Incoming {
     let own = format!("{stream}-{entry}");
     let body = BODIES.iter().find_map(|name| fields.iter().position(|(field, _)| field == name.as_bytes()));
-    match body {
+    let incoming = match body {
         Some(at) => ours(stream, own, fields, at, now),
         None => foreign(stream, own, &fields),
-    }
+    };
+    Incoming { place: format!("entry {entry}"), ..incoming }
 }
 
 fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time) -> Incoming {
@@ -89,7 +95,8 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
     let mut said: BTreeMap<String, String> = fields.into_iter().map(as_text).collect();
     let mut take = |name: &str| said.remove(name).filter(|text| !text.is_empty());
     let (id, key, priority) = (take("id"), take("key"), take("priority"));
-    let scheme = take(PRIORITY_SCHEME);
+    let (scheme, none) = (take(PRIORITY_SCHEME), take(PRIORITY_NONE));
+    let key_weight = take(KEY_WEIGHT).as_deref().map(texts::weight);
     let (published, expires) = (take("published").and_then(ms_of), take("expires").and_then(ms_of));
     let short_texts =
         ["content-type", "content-encoding", "correlation-id", "reply-to", "type"].map(&mut take);
@@ -117,9 +124,11 @@ fn ours(stream: &str, own: String, mut fields: Vec<Field>, at: usize, now: Time)
     Incoming {
         id: id.unwrap_or(own),
         key,
+        key_weight,
         path: stream.to_owned(),
         priority: given,
         scheme,
+        is_last_of_routes: none.as_deref() == Some(NONE_OF_ROUTES),
         properties: properties.encode(),
         // One that is over is taken in and expires: it is not known here what is to become of such.
         ttl_ms: expires.map(|at| at.saturating_sub(now.0).max(1)),

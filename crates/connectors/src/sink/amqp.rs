@@ -22,11 +22,14 @@ use overtake_properties::{Fields, Properties, Short, ShortText, Table, TableRef,
 use serde::{Deserialize, Serialize};
 
 use super::{Link, LinkError, Sink, Work};
-use crate::amqp::{AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_SCHEME, Wire, short, unsent};
+use crate::amqp::{
+    AmqpServer, AmqpWay, CHANNEL, PRIORITY, PRIORITY_NONE, PRIORITY_SCHEME, Wire, short, unsent,
+};
 use crate::connector::Place;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::priority::{Said, in_numbers};
+use crate::texts::NONE_OF_ROUTES;
 
 /// So many messages are on their way at most: what is written already cannot be stopped for something more urgent.
 const WINDOW: usize = 16;
@@ -216,8 +219,11 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     if let Some(key) = message.key() {
         headers = headers.view().with(Short::literal("x-overtake-key"), Value::String(key.as_bytes()));
     }
+    let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
+    if let Some(weight) = message.key_weight() {
+        headers = headers.view().with(Short::literal("x-overtake-key-weight"), number(weight.into()));
+    }
     if let Some(origin) = message.origin() {
-        let number = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
         let name = Value::String(origin.producer().as_bytes());
         headers = headers.view().with(Short::literal("x-overtake-producer"), name);
         headers = headers.view().with(Short::literal("x-overtake-sequence"), number(origin.sequence()));
@@ -226,13 +232,13 @@ fn for_ours(message: &Outgoing, properties: &Properties) -> Properties {
     view.with_headers(Some(headers.view()))
 }
 
-/// What a message says of itself there. To one of ours in the words of its own queue, since each queue there takes what is as urgent.
+/// The properties of a message there. Another Overtake gets the priority in the words of the queue here, since each queue there takes what is as urgent.
 fn properties(message: &Outgoing, now: Time, transient: bool, is_of_ours: bool) -> Properties {
     let id = message.id();
     let left = message.expires().some().map(|at| at.since(now).to_string());
     let said = Fields::of(message.properties().view());
     let priority = message.priority_said(|scheme| if is_of_ours { scheme } else { in_numbers(scheme) });
-    let headers = headers(said.headers, &priority);
+    let headers = headers(said.headers, &priority, message.is_last_of_routes());
     Fields {
         headers: headers.as_ref().map(Table::view),
         message_id: Some(Short::from(ShortText::cut(&id))),
@@ -248,15 +254,19 @@ fn properties(message: &Outgoing, now: Time, transient: bool, is_of_ours: bool) 
 }
 
 /// The headers of a message, with its priority where the property has no room for it, and the scheme that the priority is of. Those of an earlier hop go.
-fn headers(own: Option<TableRef<'_>>, priority: &Said) -> Option<Table> {
+fn headers(own: Option<TableRef<'_>>, priority: &Said, is_last_of_routes: bool) -> Option<Table> {
     let without = own.unwrap_or(TableRef::EMPTY).without(PRIORITY);
-    let mut headers = without.view().without(PRIORITY_SCHEME);
+    let mut headers = without.view().without(PRIORITY_SCHEME).view().without(PRIORITY_NONE);
     if let Some(text) = priority.text().filter(|_| priority.byte().is_none()) {
         headers = headers.view().with(Short::literal(PRIORITY), Value::String(text.as_bytes()));
     }
     if let Some(scheme) = priority.scheme {
         let scheme = scheme.to_string();
         headers = headers.view().with(Short::literal(PRIORITY_SCHEME), Value::String(scheme.as_bytes()));
+    }
+    if is_last_of_routes {
+        let none = Value::String(NONE_OF_ROUTES.as_bytes());
+        headers = headers.view().with(Short::literal(PRIORITY_NONE), none);
     }
     (own.is_some() || headers != Table::default()).then_some(headers)
 }

@@ -13,6 +13,7 @@ use std::fmt;
 use std::pin::Pin;
 
 use crate::outbox::Outbox;
+use crate::outgoing::Outgoing;
 
 /// Something on its way.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -22,6 +23,11 @@ pub(crate) trait Sink: Send + Sync {
     /// Whether it may know messages by [`Outgoing::origin`](crate::outgoing::Outgoing::origin).
     fn is_numbered(&self) -> bool {
         false
+    }
+
+    /// The names of the headers and properties that a message is sent without, since the receiver's protocol has no room for them.
+    fn left_out(&self, _message: &Outgoing) -> Vec<String> {
+        Vec::new()
     }
 
     /// A connection that is ready to send: with names looked up, secrets shown, and the target seen to be there where the protocol can say so.

@@ -85,6 +85,7 @@ impl QueueLink {
             priority: message.priority(),
             id: Some(message.id().into_owned()),
             key: message.key().map(ToOwned::to_owned),
+            key_weight: message.key_weight(),
             ttl_ms: message.expires().some().map(|at| at.since(now).max(1)),
             content: (*message.leased().content).clone(),
             ..NewMessage::default()
@@ -126,6 +127,8 @@ fn is_for_good(refusal: Refusal) -> bool {
             | Refusal::TooLargeAtOnce
             | Refusal::KeyMissing
             | Refusal::KeyInvalid
+            | Refusal::KeyWeightInvalid
+            | Refusal::KeyWeightAlone
             | Refusal::IdInvalid
             | Refusal::PriorityOutOfRange
             | Refusal::PriorityUnknown

@@ -12,6 +12,7 @@ use super::{Link, LinkError, Sink, Work};
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::redis::{fault, fields};
+use crate::texts;
 
 /// Most messages that are handed to the socket before the outbox is looked at again.
 const PIECE_MAX: usize = 16;
@@ -77,6 +78,10 @@ impl RedisReceiver {
 }
 
 impl Sink for RedisSink {
+    fn left_out(&self, message: &Outgoing) -> Vec<String> {
+        texts::no_texts(message).collect()
+    }
+
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let mut wire = self.server.connect().await?;

@@ -34,6 +34,19 @@ async fn an_endpoint_lasts_with_its_pause_until_it_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_paused_endpoint_neither_connects_nor_sends_when_it_is_opened_again() {
+    let world = World::new().await;
+    assert_eq!(world.try_put("move", to_queue()).await, Ok(true));
+    let desk = world.desk("guest").await;
+    world.endpoints.pause(&desk, "move", true).await.expect("paused");
+    world.publish("a:5").await;
+    let world = world.again().await;
+    let work = world.view("move").await.work;
+    assert_eq!((work.state, work.connections), (State::Paused, 0));
+    assert_eq!(world.sees("out").await, "a ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_stands_in_the_file_is_changed_there() {
     let world = World::new().await;
     let World { disk, engine, endpoints, .. } = world;

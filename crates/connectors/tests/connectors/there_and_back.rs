@@ -18,7 +18,13 @@ fn whole() -> NewMessage {
     };
     let content =
         Content { properties: properties.encode(), body: b"\0\xff\r\n"[..].into(), ..Content::default() };
-    NewMessage { key: Some("k".to_owned()), ttl_ms: Some(600_000), content, ..message("m", 7) }
+    NewMessage {
+        key: Some("k".to_owned()),
+        key_weight: Some(3),
+        ttl_ms: Some(600_000),
+        content,
+        ..message("m", 7)
+    }
 }
 
 async fn check(to: Value, from: Value) {
@@ -29,6 +35,7 @@ async fn check(to: Value, from: Value) {
     let came = world.comes_in().await;
     let (sent, content) = (whole(), &came.content);
     assert_eq!((came.message.id.as_str(), came.message.key.as_deref()), ("m", Some("k")));
+    assert_eq!(came.message.key_weight, Some(3));
     assert_eq!((&came.message.priority, &content.body), (&Given::Number(7), &sent.content.body));
     assert_eq!(content.headers(), sent.content.headers());
     let short = |short: Option<Short<'_>>| short.and_then(Short::text).map(str::to_owned);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
+use overtake_connectors::{ConnectorView, Endpoint};
 use overtake_engine::{Content, NewMessage, Target};
 use overtake_forward::State;
 use overtake_lane::HeaderValue;
@@ -106,6 +107,8 @@ async fn a_publish_says_all_that_the_message_does() {
     let headers = [
         ("tenant".to_owned(), HeaderValue::Text("a b".to_owned())),
         ("note".to_owned(), HeaderValue::Text("two\nlines".to_owned())),
+        ("parts".to_owned(), HeaderValue::List(Vec::new())),
+        ("ratio".to_owned(), HeaderValue::Float((-0.25_f64).to_bits())),
     ];
     let body: &[u8] = b"\0\xff\r\n";
     let content = Content::new(Some("image/x"), &headers.into(), body.into());
@@ -118,9 +121,21 @@ async fn a_publish_says_all_that_the_message_does() {
     assert!((50..=60).contains(&said.message_expiry_interval.expect("it expires")));
     let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let scheme = ("priority-scheme", "ten-level");
-    let all =
-        [("id", "m"), ("attempt", "1"), ("priority", "7"), scheme, ("key", "k"), ("tenant", "a b")].map(pair);
+    let all = [
+        ("id", "m"),
+        ("attempt", "1"),
+        ("priority", "7"),
+        scheme,
+        ("key", "k"),
+        ("ratio", "-0.25"),
+        ("tenant", "a b"),
+    ]
+    .map(pair);
     assert_eq!(said.user_properties, all, "and no text that MQTT has no room for");
+    let is_said = |why: &str| why.starts_with("a message was sent without `note`, `parts`: ");
+    let names =
+        |view: &ConnectorView<Endpoint>| view.work.last_error.as_ref().is_some_and(|(_, why)| is_said(why));
+    world.until("what was left out", names).await;
     world.until_empty().await;
 }
 

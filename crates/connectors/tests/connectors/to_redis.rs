@@ -55,6 +55,8 @@ async fn an_entry_says_all_that_the_message_does() {
     let headers = [
         ("tenant".to_owned(), HeaderValue::Text("a b".to_owned())),
         ("size".to_owned(), HeaderValue::Int(3)),
+        ("ratio".to_owned(), HeaderValue::Float(0.5_f64.to_bits())),
+        ("raw".to_owned(), HeaderValue::Bytes(vec![0xFF])),
     ];
     let body: &[u8] = b"\0\xff\r\n";
     let content = Content::new(Some("image/x"), &headers.into(), body.into());
@@ -64,8 +66,16 @@ async fn an_entry_says_all_that_the_message_does() {
     let entry = entries(&server, "jobs").await.remove(0);
     let told = |name: &str| String::from_utf8_lossy(&entry[name]).into_owned();
     assert_eq!(entry["body"], body);
-    let all = ["id", "priority", "queue", "attempt", "key", "content-type", "header:tenant", "header:size"];
-    assert_eq!(all.map(told), ["m", "7", "q", "1", "k", "image/x", "a b", "3"]);
+    let all = ["id", "priority", "queue", "attempt", "key", "content-type"];
+    assert_eq!(all.map(told), ["m", "7", "q", "1", "k", "image/x"]);
+    assert_eq!(["header:tenant", "header:size", "header:ratio"].map(told), ["a b", "3", "0.5"]);
+    assert!(!entry.contains_key("header:raw"), "it is no text");
+    let is_named = |why: &str| why.starts_with("a message was sent without `raw`: ");
+    world
+        .until("what was left out", |view| {
+            view.work.last_error.as_ref().is_some_and(|(_, why)| is_named(why))
+        })
+        .await;
     for time in ["published", "expires"] {
         assert!(told(time).parse::<jiff::Timestamp>().is_ok(), "{time}");
     }

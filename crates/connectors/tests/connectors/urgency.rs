@@ -95,20 +95,17 @@ async fn comes(world: &World, queue: &str) -> String {
 }
 
 /// What came back into each queue is as urgent there as it was here.
-async fn came_back(world: &World, as_routes: &str) {
+async fn came_back(world: &World) {
     for (queue, expected) in [
         ("back-ten", "p0:9 p5:4 p9:0 nothing:0"),
         ("back-named", "p0:critical p5:normal p9:background nothing:background"),
         ("back-signed", "p0:CRITICAL p5:NORMAL p9:BULK nothing:BULK"),
-        ("back-route", as_routes),
+        ("back-route", "p0:0 p5:5 p9:9 nothing:default"),
         ("back-max", "p0:255 p5:113 p9:0 nothing:0"),
     ] {
         assert_eq!(comes(world, queue).await, expected, "{queue}");
     }
 }
-
-/// Only in the scheme of routes itself is there something after 9.
-const LOWEST_IS_NINE: &str = "p0:0 p5:5 p9:9 nothing:9";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_of_this_broker_get_each_as_urgent_as_it_was() {
@@ -120,7 +117,7 @@ async fn queues_of_this_broker_get_each_as_urgent_as_it_was() {
         world.engine.bind(binding).await.expect("bound");
     }
     forward(&world, json!({"queue": {"exchange": "all"}}), None).await;
-    came_back(&world, "p0:0 p5:5 p9:9 nothing:default").await;
+    came_back(&world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,6 +179,46 @@ async fn a_table_that_cannot_be_is_said() {
     }
 }
 
+/// `12` is 9 in a queue of ten levels, and `100` is critical in one of names.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_names_one_level_of_its_queue_twice_is_refused() {
+    let world = world().await;
+    let settings = |scheme| Settings { scheme, ..Settings::default() };
+    world.engine.declare_queue("tens", settings(Scheme::TenLevel)).await.expect("declared");
+    world.engine.declare_queue("names", settings(Scheme::Named)).await.expect("declared");
+    for (queue, table, both) in [
+        ("tens", json!({"12": "a", "9": "b"}), "`12` and `9`"),
+        ("names", json!({"critical": 1, "100": 2}), "`100` and `critical`"),
+        ("names", json!({"normal": 1, "default": 2}), "`default` and `normal`"),
+    ] {
+        let json =
+            json!({"queue": queue, "to": {"webhook": {"url": "http://h"}}, "priority": {"table": table}});
+        let why = match world.try_put("twice", json).await {
+            Err(refused) => refused.to_string(),
+            Ok(_) => world.view("twice").await.work.last_error.expect("it says why").1.to_string(),
+        };
+        assert!(why.contains(&format!("{both} are the same priority in a queue of ")), "{why}");
+    }
+    let alike = json!({"normal": 1, "default": 1, "high": 2});
+    let json =
+        json!({"queue": "names", "to": {"webhook": {"url": "http://h"}}, "priority": {"table": alike}});
+    world.try_put("alike", json).await.expect("a message that says nothing may be called normal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_held_against_a_queue_that_is_declared_later() {
+    let (world, mut server) = (World::new().await, Receiver::new(|_| Says::Status(204, "")).await);
+    let to = json!({"webhook": {"url": server.url()}});
+    let late = json!({"queue": "later", "to": to, "priority": {"table": {"high": 1}}});
+    world.try_put("late", late).await.expect("its queue is not there yet");
+    world.engine.declare_queue("later", Settings::default()).await.expect("declared");
+    let message = NewMessage { to: Target::Queue("later".into()), ..NewMessage::default() };
+    world.send(vec![message]).await;
+    server.next().await;
+    let says_so = |why: &str| why.starts_with("priority.table: `high`: ");
+    world.until("late", |view| view.work.last_error.as_ref().is_some_and(|(_, why)| says_so(why))).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rabbitmq_serves_the_urgent_first_and_what_comes_back_is_as_urgent() {
     let Some(rabbit) = Rabbit::start().await else { return };
@@ -203,7 +240,7 @@ async fn a_rabbitmq_serves_the_urgent_first_and_what_comes_back_is_as_urgent() {
     }
     let from = |scheme: &str| json!({"amqp": {"url": rabbit.url(), "queue": scheme}});
     let _sources = bring_back(&world, from).await;
-    came_back(&world, LOWEST_IS_NINE).await;
+    came_back(&world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,7 +252,7 @@ async fn what_goes_over_mqtt_comes_back_as_urgent() {
     let sources = bring_back(&world, from).await;
     until_all_run(&world, &sources).await;
     forward(&world, json!({"mqtt": {"url": url, "topic": "jobs/{priority}"}}), None).await;
-    came_back(&world, LOWEST_IS_NINE).await;
+    came_back(&world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,7 +263,7 @@ async fn what_goes_over_a_stream_comes_back_as_urgent() {
     forward(&world, json!({"redis": {"url": url, "stream": "jobs"}}), None).await;
     let from = |scheme: &str| json!({"redis": {"url": url, "streams": ["jobs"], "group": scheme, "start": "beginning"}});
     let _sources = bring_back(&world, from).await;
-    came_back(&world, LOWEST_IS_NINE).await;
+    came_back(&world).await;
 }
 
 pub(crate) async fn until_all_run(world: &World, sources: &Sources) {

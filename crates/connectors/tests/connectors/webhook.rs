@@ -86,6 +86,7 @@ async fn a_request_says_what_is_known_of_the_message() {
         priority: 7.into(),
         id: Some("m-1".into()),
         key: Some("k".into()),
+        key_weight: Some(3),
         ttl_ms: Some(60_000),
         content,
         ..NewMessage::default()
@@ -97,10 +98,52 @@ async fn a_request_says_what_is_known_of_the_message() {
     assert_eq!(got.text(), r#"{"x":1}"#);
     let said = ["overtake-id", "overtake-priority", "overtake-key", "overtake-queue", "overtake-attempt"];
     assert_eq!(said.map(|name| got.header(name)), ["m-1", "7", "k", "out", "1"]);
+    assert_eq!(got.header("overtake-key-weight"), "3");
     assert_eq!(got.header("overtake-header-camera"), "door");
     assert_eq!(got.header("content-type"), "application/json");
     assert!(got.header("overtake-expires") > got.header("overtake-published"), "{got:?}");
     assert_eq!(got.header("host"), server.address.to_string());
+}
+
+/// A message with a header that a request cannot say, and one that it can.
+fn with_a_line_break() -> NewMessage {
+    let text = |text: &str| HeaderValue::Text(text.to_owned());
+    let headers = [
+        ("trace".to_owned(), text("a\nb")),
+        ("tenant".to_owned(), text("blue")),
+        ("ratio".to_owned(), HeaderValue::Float(0.5_f64.to_bits())),
+        ("price".to_owned(), HeaderValue::Decimal { scale: 2, value: 5 }),
+        ("parts".to_owned(), HeaderValue::List(vec![HeaderValue::Int(1)])),
+        ("nothing".to_owned(), HeaderValue::Void),
+    ]
+    .into();
+    let content = Content::new(None, &headers, "body".into());
+    NewMessage { to: Target::Queue("out".into()), priority: 5.into(), content, ..NewMessage::default() }
+}
+
+/// Waits for what an endpoint says last.
+async fn until_says(world: &World, endpoint: &str, words: &str) {
+    let says = async {
+        while !world.view(endpoint).await.work.last_error.is_some_and(|(_, why)| why.contains(words)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    crate::world::soon(words, says).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_a_request_cannot_say_is_named_and_the_message_goes() {
+    let (world, mut server) = (World::new().await, Receiver::new(accepts).await);
+    world.send(vec![with_a_line_break()]).await;
+    world.put("hook", hook(&server.url())).await;
+    let got = server.next().await;
+    assert_eq!((got.text().as_str(), got.header("overtake-header-tenant")), ("body", "blue"));
+    assert_eq!(
+        ["trace", "ratio", "price"].map(|name| got.header(&format!("overtake-header-{name}"))),
+        ["", "0.5", "0.05"]
+    );
+    until_says(&world, "hook", "a message was sent without `nothing`, `parts`, `trace`: ").await;
+    world.until_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

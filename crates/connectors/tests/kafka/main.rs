@@ -101,13 +101,17 @@ async fn a_message_arrives_as_it_is() {
     let id = Some("order-7".to_owned());
     let key = Some("customer-1".to_owned());
     let priority = Given::Number(7);
-    world.publish_as(NewMessage { id, key, priority, ttl_ms: Some(60_000), content, ..text("") }).await;
+    let ttl_ms = Some(60_000);
+    world
+        .publish_as(NewMessage { id, key, key_weight: Some(3), priority, ttl_ms, content, ..text("") })
+        .await;
     world.send("t", json!({"compression": "zstd"})).await;
     let record = world.reader("t").next().await;
     assert_eq!((record.payload(), record.key()), (Some(body), Some(&b"customer-1"[..])));
     for (name, value) in [
         ("id", "order-7"),
         ("priority", "7"),
+        ("key-weight", "3"),
         ("attempt", "1"),
         ("content-type", "application/x-thing"),
         ("tenant", "blué"),

@@ -40,10 +40,15 @@ async fn connect(world: &World) -> Connected {
         "user_id": {"body": "/user_id"},
     });
     let ended = json!({
-        "from": from(json!(["execution-completed", "execution-failed", "execution-running"]), "ends"),
+        "from": from(json!(["execution-completed", "execution-failed", "execution-timeout", "execution-running"]), "ends"),
         "to": {"settle": {
             "queue": "executions",
-            "events": {"execution-completed": "completed", "execution-failed": "failed", "execution-running": "extend"},
+            "events": {
+                "execution-completed": "completed",
+                "execution-failed": "failed",
+                "execution-timeout": "timeout",
+                "execution-running": "extend",
+            },
             "extend_ms": 2 * DEADLINE_MS,
             "attempt": {"body": "/attempt"},
             "error": {"body": "/error"},
@@ -111,9 +116,7 @@ impl Worker {
     }
 
     async fn send(&self, topic: &str, id: &str, event: &Value) {
-        let event = event.to_string();
-        let record = FutureRecord::to(topic).key(id).payload(&event);
-        self.producer.send(record, Timeout::Never).await.expect("it is in the topic");
+        send(&self.producer, topic, id, event).await;
     }
 
     /// Ends an execution, with an event that comes so often.
@@ -127,14 +130,29 @@ impl Worker {
     }
 }
 
-async fn declare(world: &World) {
+fn producer(world: &World) -> FutureProducer {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", world.kafka.bootstrap_servers()).create().expect("a producer")
+}
+
+async fn send(producer: &FutureProducer, topic: &str, id: &str, event: &Value) {
+    let event = event.to_string();
+    let record = FutureRecord::to(topic).key(id).payload(&event);
+    producer.send(record, Timeout::Never).await.expect("it is in the topic");
+}
+
+/// Topics and queues. What failed waits so long for its next attempt.
+async fn declare(world: &World, wait_ms: u64) {
+    for topic in ["requested", "started", "running", "completed", "failed", "timeout"] {
+        world.kafka.create_topic(&format!("execution-{topic}"), 1, 1).expect("a topic");
+    }
     world.engine.declare_queue("executions.history", Settings::default()).await.expect("declared");
     let executions = Settings {
         scheme: Scheme::Named,
         max_active: CAP as u32,
         history: Some("executions.history".to_owned()),
         delivery_limit: 3,
-        backoff: Backoff { initial_ms: 0, ..Backoff::default() },
+        backoff: Backoff { initial_ms: wait_ms, ..Backoff::default() },
         ..Settings::default()
     };
     world.engine.declare_queue("executions", executions).await.expect("declared");
@@ -191,24 +209,55 @@ async fn ends_in(world: &World, id: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_after_the_deadline_ends_what_waits_and_a_completed_one_also_what_runs_again() {
+    let world = World::new().await;
+    declare(&world, DEADLINE_MS).await;
+    let (producer, started) = (producer(&world), world.reader("execution-started"));
+    let connected = connect(&world).await;
+    for (id, kind, runs_again, ending) in [
+        ("e-0", "timeout", false, Ending::Timeout),
+        ("e-1", "failed", false, Ending::Failed),
+        ("e-2", "completed", false, Ending::Completed),
+        ("e-3", "completed", true, Ending::Completed),
+    ] {
+        send(&producer, "execution-requested", id, &json!({"execution_id": id})).await;
+        let record = started.next().await;
+        assert_eq!((record.key(), header(&record, "attempt")), (Some(id.as_bytes()), Some("1")));
+        world.clock.put_forward(DEADLINE_MS);
+        // The broker sees the time when it is asked for something.
+        assert_eq!(leased(&world).await, 0, "the deadline frees the slot");
+        if runs_again {
+            world.clock.put_forward(DEADLINE_MS);
+            leased(&world).await;
+            assert_eq!(header(&started.next().await, "attempt"), Some("2"));
+        }
+        send(&producer, &format!("execution-{kind}"), id, &json!({"execution_id": id, "attempt": 1})).await;
+        while world.engine.message("executions", id).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(leased(&world).await, 0);
+        let found = world.engine.message("executions.history", id).await.expect("it is in the history");
+        let record = found.message.record.expect("a record");
+        assert_eq!((record.ending, record.attempts), (ending, 1 + u32::from(runs_again)), "{id}");
+        let reason = (kind == "timeout").then_some(overtake_lane::DeathReason::Timeout);
+        let died =
+            found.message.deaths.as_ref().map(|deaths| deaths.last().reason).filter(|_| kind != "failed");
+        assert_eq!(died, reason, "{id}");
+    }
+    let Connected { sources, endpoints } = connected;
+    sources.stop(Duration::from_secs(5)).await;
+    endpoints.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_started_holds_its_slot_until_its_event_and_ends_once_whoever_is_killed() {
     let mut world = World::new().await;
-    for topic in ["requested", "started", "running", "completed", "failed"] {
-        world.kafka.create_topic(&format!("execution-{topic}"), 1, 1).expect("a topic");
-    }
-    declare(&world).await;
-    let mut config = ClientConfig::new();
-    let producer = config.set("bootstrap.servers", world.kafka.bootstrap_servers()).create();
+    declare(&world, 0).await;
     let (tell, started) = mpsc::channel(2 * ALL);
     let out = Out::default();
     let watched = tokio::spawn(watch(world.reader("execution-started"), Arc::clone(&out), tell));
-    let mut worker = Worker {
-        producer: producer.expect("a producer"),
-        started,
-        out,
-        running: BTreeMap::new(),
-        ended: BTreeSet::new(),
-    };
+    let mut worker =
+        Worker { producer: producer(&world), started, out, running: BTreeMap::new(), ended: BTreeSet::new() };
     for at in 0..ALL {
         let id = format!("e-{at}");
         let request = json!({"execution_id": id, "priority": "high", "user_id": format!("u-{}", at % 3)});
@@ -244,11 +293,12 @@ async fn what_is_started_holds_its_slot_until_its_event_and_ends_once_whoever_is
                 // The broker sees the time when it is asked for something.
                 leased(&world).await;
                 assert_eq!(worker.begin().await, (id.clone(), "2".to_owned()));
-                // The event of the attempt that was killed comes while the next one runs.
+                // That the attempt that was killed failed comes while the next one runs.
                 let late = json!({"execution_id": id, "attempt": attempt});
-                worker.send("execution-completed", &id, &late).await;
+                worker.send("execution-failed", &id, &late).await;
                 // Events of one topic are heard in their order.
-                worker.end(&other, "completed", 1).await;
+                failed.insert(other.clone());
+                worker.end(&other, "failed", 1).await;
                 while world.engine.message("executions", &other).await.is_ok() {
                     tokio::task::yield_now().await;
                 }

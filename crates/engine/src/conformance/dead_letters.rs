@@ -1,6 +1,6 @@
 //! What can never be done: kept, moved, brought back.
 
-use overtake_lane::{DeadLetterTo, DeathReason, ExchangeKind, Priority, Refusal, Settings, Status};
+use overtake_lane::{DeadLetterTo, DeathReason, ExchangeKind, Priority, Refusal, Scheme, Settings, Status};
 
 use super::{Fixture, Story, settings};
 
@@ -51,6 +51,25 @@ pub async fn dead_letters_may_go_to_another_queue<F: Fixture>(fixture: F) {
         .expect("seen");
     let death = page.messages[0].message.death().expect("it died");
     assert_eq!((&*death.queue, &*death.lane, page.messages[0].message.level), ("q", "7", Priority(7)));
+}
+
+/// Both into a queue of another scheme, and back into their own lanes.
+pub async fn in_a_queue_of_another_scheme_a_dead_letter_is_as_urgent<F: Fixture>(fixture: F) {
+    let story = Story::of(fixture, into_queue("dead")).await;
+    story.declare("dead", settings(|s| s.scheme = Scheme::Named)).await;
+    story.publish("low:1,id=low high:8,id=high").await;
+    story.lease(2).await;
+    story.reject("low").await;
+    story.reject("high").await;
+    assert_eq!(story.left_in("dead").await, "high low");
+    let level = async |queue: &str, id: &str| {
+        story.engine().message(queue, id).await.expect("it is there").message.level
+    };
+    assert_eq!([level("dead", "high").await, level("dead", "low").await], [Priority(4), Priority(0)]);
+    let all = crate::api::Select::Matching(crate::api::Filter::default());
+    assert_eq!(story.engine().replay("dead", all, None).await, Ok(2));
+    assert_eq!(story.left().await, "high low");
+    assert_eq!([level("q", "high").await, level("q", "low").await], [Priority(8), Priority(1)]);
 }
 
 /// As if published there.

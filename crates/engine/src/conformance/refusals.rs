@@ -1,8 +1,8 @@
 //! Every no, by name. Those of one theme stand there; here are the others.
 
 use overtake_lane::{
-    ExchangeKind, ExchangeSettings, HashOn, Outcome, PartitionMode, Partitions, Refusal, Scheme, Settings,
-    Status,
+    ExchangeKind, ExchangeSettings, HashOn, KEY_WEIGHT_MAX, Outcome, PartitionMode, Partitions, Refusal,
+    Scheme, Settings, Status,
 };
 
 use super::{ENDS, Fixture, Story, binding, refused, settings};
@@ -141,6 +141,13 @@ pub async fn ids_and_keys_must_be_texts_that_can_be_used<F: Fixture>(fixture: F)
         let mut messages = story.messages("a:5");
         messages[0].key = Some(key.to_owned());
         assert_eq!(refused(story.engine().publish(messages).await), Refusal::KeyInvalid, "{key:?}");
+    }
+    for (key, weight) in [(None, 1), (Some(""), 1), (Some("k"), 0), (Some("k"), KEY_WEIGHT_MAX + 1)] {
+        let mut messages = story.messages("a:5");
+        (messages[0].key, messages[0].key_weight) = (key.map(ToOwned::to_owned), Some(weight));
+        let refused = refused(story.engine().publish(messages).await);
+        let why = if weight == 1 { Refusal::KeyWeightAlone } else { Refusal::KeyWeightInvalid };
+        assert_eq!(refused, why, "{key:?} {weight}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use overtake_lane::{ATTEMPTS_MAX, Ending, Outcome, REPORT_BYTES_MAX, Record, Refusal, Report, Settings};
 
-use super::{ENDS, End, Fixture, Story, settings};
+use super::{ENDS, End, Fixture, Story, answered, settings};
 
 const TIMEOUT_MS: u64 = 500;
 
@@ -63,6 +63,59 @@ pub async fn what_takes_too_long_is_over<F: Fixture>(fixture: F) {
     assert_eq!(story.settle("a", Outcome::Ack).await, Err(Refusal::StaleReceipt));
     let kept = record(&story, "a").await;
     assert_eq!((kept.ending, kept.report.output.as_deref()), (Ending::Timeout, Some("10 %")));
+}
+
+/// A worker may say that a message took too long: it ends as when the run timeout of its queue is over.
+pub async fn what_is_said_to_take_too_long_is_over<F: Fixture>(fixture: F) {
+    let mut story = with_history(fixture, |s| s.delivery_limit = 3).await;
+    story.publish("a:5,id=a b:4,id=b").await;
+    story.lease(2).await;
+    story.settle("a", Outcome::Timeout).await.expect("it ends");
+    let report = Report { exit_code: Some(137), ..Report::default() };
+    story.finish("b", Outcome::Timeout, report).await.expect("it ends");
+    for end in ENDS {
+        for (id, code) in [("a", None), ("b", Some(137))] {
+            let Record { ending, attempts, report, .. } = record(&story, id).await;
+            let said = (ending, attempts, report.exit_code, report.error.as_deref());
+            assert_eq!(said, (Ending::Timeout, 1, code, Some("ran too long")));
+        }
+        assert_eq!(story.settle("a", Outcome::Timeout).await, Err(Refusal::StaleReceipt));
+        story.again(end).await;
+    }
+}
+
+/// An attempt whose lease ran out may say late how it ended, as long as its message waits for the next one.
+pub async fn an_attempt_may_say_late_how_it_ended<F: Fixture>(fixture: F) {
+    let mut story = with_history(fixture, |s| {
+        s.visibility_timeout_ms = TIMEOUT_MS;
+        s.delivery_limit = 9;
+        s.backoff.initial_ms = 0;
+    })
+    .await;
+    let late = async |story: &Story<F>, id: &str, attempt, outcome| {
+        let report = Report::of_error("late");
+        answered(story.engine().finish_late("q", id, attempt, outcome, report).await)
+    };
+    story.publish("a:5,id=a b:4,id=b c:3,id=c").await;
+    assert_eq!(late(&story, "a", 1, Outcome::Ack).await, Err(Refusal::StaleReceipt), "it was never begun");
+    story.lease(3).await;
+    assert_eq!(late(&story, "a", 1, Outcome::Ack).await, Err(Refusal::Leased));
+    story.advance(TIMEOUT_MS).await;
+    story.again(End::Crash).await;
+    assert_eq!(late(&story, "a", 2, Outcome::Ack).await, Err(Refusal::StaleReceipt));
+    assert_eq!(late(&story, "a", 1, Outcome::Release).await, Ok(()));
+    assert_eq!(story.left().await, "a b c");
+    let all = [("a", Outcome::Ack), ("b", Outcome::Reject), ("c", Outcome::Timeout)];
+    for (id, outcome) in all {
+        assert_eq!(late(&story, id, 1, outcome).await, Ok(()));
+        assert_eq!(late(&story, id, 1, outcome).await, Err(Refusal::NoSuchMessage));
+    }
+    assert_eq!(story.left().await, "");
+    for (id, ending) in [("a", Ending::Completed), ("b", Ending::Failed), ("c", Ending::Timeout)] {
+        let kept = record(&story, id).await;
+        assert_eq!((kept.ending, kept.attempts, kept.report.error.as_deref()), (ending, 1, Some("late")));
+        assert!(kept.started.is_some(), "its attempt was begun");
+    }
 }
 
 /// What waits is taken back at once; who works on one is asked for it, also by the next life of the broker.

@@ -591,8 +591,10 @@ fn may_follow(fact: &Fact) -> bool {
 /// Whether a command only makes the store smaller, and is taken when it is full.
 fn only_frees(command: &Command) -> bool {
     match command {
-        Command::Settle { outcome, .. } | Command::Finish { outcome, .. } => {
-            matches!(outcome, Outcome::Ack | Outcome::Reject)
+        Command::Settle { outcome, .. }
+        | Command::Finish { outcome, .. }
+        | Command::FinishLate { outcome, .. } => {
+            matches!(outcome, Outcome::Ack | Outcome::Reject | Outcome::Timeout)
         }
         Command::Purge { status, .. } => *status != Some(Status::Leased),
         Command::SetMetadata { entries } => entries.iter().all(|entry| entry.value.is_none()),

@@ -120,7 +120,8 @@ impl<T> Core<T> {
 
     /// Keeps the content of a message, and says the rest of it in the words of the model.
     fn place(&mut self, now: Time, message: NewMessage) -> Publish {
-        let NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
+        let NewMessage { to, sender, priority, id, origin, key, key_weight, ttl_ms, delay_ms, mut content } =
+            message;
         content.ttl_ms = ttl_ms;
         if content.route.keys.is_empty() {
             content.route = to.route();
@@ -141,7 +142,19 @@ impl<T> Core<T> {
         };
         let place = self.contents.insert(content, self.chunk());
         let (id, origin, key) = (id.map(Into::into), origin.map(Box::new), key.map(Into::into));
-        Publish { to, priority, id, origin, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place }
+        Publish {
+            to,
+            priority,
+            id,
+            origin,
+            key,
+            key_weight,
+            ttl_ms,
+            base_ttl_ms: None,
+            delay_ms,
+            bytes,
+            place,
+        }
     }
 
     fn describe(&self, copy: &Published, ids: &[Option<String>]) -> PublishedCopy {

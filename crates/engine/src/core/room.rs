@@ -236,7 +236,7 @@ impl<T> Core<T> {
             Command::Settle { receipts, .. } | Command::Extend { receipts, .. } => {
                 Cost::of_changes(receipts.len() as u64)
             }
-            Command::Finish { .. } => Cost::of_changes(1),
+            Command::Finish { .. } | Command::FinishLate { .. } => Cost::of_changes(1),
             Command::Reprioritise { queue, which, .. } => Cost::of_priority(self.count(queue, which)),
             Command::CancelMessages { queue, which } | Command::Replay { queue, which, .. } => {
                 Cost::of_changes(self.count(queue, which))

@@ -123,7 +123,7 @@ impl<T> Core<T> {
     }
 
     fn query(&self, queue: &str, browse: &Browse) -> Result<Query, Refusal> {
-        let level = |given| self.broker.map_priority(self.asking.vhost, queue, given);
+        let level = |given| self.broker.map_priority(self.asking.vhost, queue, given).map(|(level, _)| level);
         Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
     }
 

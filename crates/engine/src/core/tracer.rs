@@ -74,7 +74,7 @@ impl Tracer {
         self.returned = match command {
             Command::Settle { outcome, .. } | Command::Finish { outcome, .. } => match outcome {
                 How::Nack { .. } => Outcome::Failed,
-                How::Ack | How::Release | How::Reject => Outcome::Released,
+                How::Ack | How::Release | How::Reject | How::Timeout => Outcome::Released,
             },
             Command::Transact { .. } => Outcome::Returned,
             _ => Outcome::Lost,

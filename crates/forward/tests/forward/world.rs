@@ -210,7 +210,7 @@ impl World {
         assert_eq!(message.stand, Stand::Leased(receipt.lease.0), "{} is settled once", message.name);
         message.stand = match outcome {
             Outcome::Ack => Stand::Acked,
-            Outcome::Reject => Stand::Dead,
+            Outcome::Reject | Outcome::Timeout => Stand::Dead,
             _ if message.expires <= now => Stand::Expired,
             Outcome::Release => {
                 message.count -= 1;

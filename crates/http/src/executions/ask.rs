@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use overtake_access::{Desk, NotDone, Tag};
 use overtake_api::name::checked_queue;
-use overtake_api::params::{self, Params, digits};
+use overtake_api::params::{Params, digits};
 use overtake_lane::{Given, QueueView, Refusal};
 
 use super::item::ExecutionStatus;
@@ -107,8 +107,7 @@ async fn no_queue(desk: &Desk, queue: &str, not: NotDone) -> Problem {
 impl ExecutionQuery {
     fn of(mut params: Params) -> Result<Self, Problem> {
         let status = params.take("status")?.map(|word| status(&word)).transpose()?;
-        let priority =
-            params.take("priority")?.map(|word| params::priority("priority", &word)).transpose()?;
+        let priority = params.take_priority()?;
         let user_id = params.take("user_id")?;
         let limit = params.take("limit")?.map_or(Ok(LIMIT), |word| limit(&word))?;
         let skip = params.take("skip")?.map_or(Ok(0), |word| skip(&word))?;

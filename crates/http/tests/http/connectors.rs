@@ -53,6 +53,7 @@ async fn what_cannot_be_names_the_key() {
         (r#"{"to":{"pigeon":{}}}"#, "to"),
         (r#"{"to":{"webhook":{"url":"ftp://x"}}}"#, "to.webhook"),
         (r#"{"to":{"queue":{"name":"r"}},"send":{"fan_out":0}}"#, "send"),
+        (r#"{"to":{"queue":{"name":"r"}},"reserve_from":7}"#, "reserve_from"),
         (r#"{"to":{"kafka":{"brokers":["a:1"],"topic":"t","password":"hunter2"}}}"#, "to.kafka.password"),
         (r#"{"to":{"kafka":{"brokers":4711,"topic":"t"}}}"#, "to.kafka.brokers"),
     ];

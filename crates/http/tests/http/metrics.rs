@@ -102,6 +102,38 @@ async fn metrics_say_what_the_broker_holds() {
     assert_eq!(seen["overtake_journal_sync_seconds_count"], seen["overtake_journal_syncs_total"]);
 }
 
+#[tokio::test]
+async fn keys_with_the_most_messages_are_named() {
+    let world = World::with_queue("").await;
+    let settings = r#"{"fair_keys":true,"key_weights":{"small":2}}"#;
+    world.put("/v1/queues/fair", settings).await.expect(201);
+    let keys =
+        (0..12).map(|at| format!("key-{at}")).chain(["small", "large", "large", "large"].map(str::to_owned));
+    for key in keys {
+        let weight = (key == "large").then_some(5);
+        let message = json!({"body": "x", "key": key, "key_weight": weight}).to_string();
+        world.post("/v1/queues/fair/messages", &message).await.expect(201);
+    }
+    for _ in 0..2 {
+        world.post("/v1/queues/fair/messages", r#"{"body":"x"}"#).await.expect(201);
+    }
+    let shown = world.get("/v1/queues/fair").await.expect(200).json;
+    let names: Vec<_> = shown["keys"].as_array().expect("keys").iter().map(|key| &key["key"]).collect();
+    assert_eq!((names.len(), names[0], names[1]), (10, &json!("large"), &json!("")), "{shown}");
+    assert_eq!((&shown["keys"][0]["ready"], &shown["keys"][0]["weight"]), (&json!(3), &json!(5)), "{shown}");
+    world.post("/v1/queues/fair/leases", r#"{"max":1}"#).await.expect(200);
+    let text = world.get("/metrics").await.expect(200).text;
+    let seen = scrape(&text);
+    let leased = seen.iter().filter(|(series, _)| series.starts_with("overtake_key_leased_messages{"));
+    let leased: Vec<f64> = leased.map(|(_, number)| *number).collect();
+    let large = r#"{vhost="/",queue="fair",key="large"}"#;
+    assert_eq!(seen.get(&format!("overtake_key_ready_messages{large}")), Some(&3.0), "{text}");
+    assert!(seen.contains_key(&format!("overtake_key_oldest_age_seconds{large}")), "{text}");
+    assert_eq!((leased.len(), leased.iter().sum()), (10, 1.0), "{text}");
+    let plain = world.get("/v1/queues/q").await.expect(200).json;
+    assert!(plain.get("keys").is_none(), "{plain}");
+}
+
 /// Work that is over does not wait: it is counted as messages of the queue where it lies, and not as work.
 #[tokio::test]
 async fn a_history_is_no_queue_of_work() {

@@ -91,6 +91,28 @@ const BAD: &[(&str, &str, &str, &str, &str)] = &[
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","id":""}"#, "422 id-invalid", "id"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","id":"seq-5"}"#, "422 id-invalid", "id"),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","key":"\u0001"}"#, "422 key-invalid", "key"),
+    ("POST", "/v1/queues/q/messages", r#"{"body":"a","key_weight":2}"#, "422 key-weight-alone", "key_weight"),
+    (
+        "POST",
+        "/v1/queues/q/messages",
+        r#"{"body":"a","key":"k","key_weight":1001}"#,
+        "422 key-weight-invalid",
+        "key_weight",
+    ),
+    (
+        "POST",
+        "/v1/queues/q/messages",
+        r#"{"body":"a","key":"k","key_weight":1.5}"#,
+        "422 value-invalid",
+        "key_weight",
+    ),
+    (
+        "PUT",
+        "/v1/schedules/s",
+        r#"{"queue":"q","cron":"* * * * *","message":{"body":"a","key":"k","key_weight":0}}"#,
+        "422 key-weight-invalid",
+        "message.key_weight",
+    ),
     ("POST", "/v1/queues/q/messages", r#"{"body":"a","delay_ms":1e999}"#, "422 value-invalid", "delay_ms"),
     ("POST", "/v1/queues/q/messages?priority=9", r#"{"body":"a"}"#, "422 parameter-unknown", "priority"),
     ("POST", "/v1/queues/q/leases", r#"{"max":0}"#, "422 value-invalid", "max"),
@@ -422,6 +444,8 @@ async fn what_is_wrong_is_said_with_the_value_that_was_sent() {
         .await;
     let raw = world.raw(messages, &[TEXT, ("Overtake-Priority", "zz")], b"x").await;
     assert!(said(&raw).contains("`priority` is `zz`: queue `q`"), "{}", raw.text);
+    let raw = world.raw(messages, &[TEXT, ("Overtake-Priority", "")], b"x").await;
+    assert!(said(&raw).ends_with(": `overtake-priority` is there without a value"), "{}", raw.text);
     // A body that may hold a secret is not repeated.
     let secret = world.put("/v1/users/u", r#"{"password":5150}"#).await;
     assert!(secret.status == 422 && !secret.text.contains("5150"), "{}", secret.text);
@@ -651,7 +675,7 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
         r#"{"messages":[{"body":"a"},{"body":"b","priority":-1},{"body":"c","priority":-2}]}"#,
         "422 priority-out-of-range",
         "messages[1].priority",
-        "message 2 of 3 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9; nothing was done",
+        "message 2 of 3 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9, up to 32 bits; nothing was done",
     )
     .await;
     check(
@@ -659,7 +683,26 @@ async fn a_refused_batch_says_which_message_is_at_fault() {
         r#"{"messages":[{"body":"a"},{"body":"b"},{"body":"c"},{"body":"d"}]}"#,
         "429 queue-full",
         "messages[2]",
-        "message 3 of 4 is refused: queue `q` is full; messages that wait: 0 of 2 (`max_length`); nothing was done",
+        "queue `q` never holds all of them at once: they are 4 messages, and its `max_length` is 2; nothing was done",
+    )
+    .await;
+    world.put("/v1/queues/half", r#"{"max_length":2,"overflow":"reject"}"#).await.expect(201);
+    world.post("/v1/queues/half/messages", r#"{"body":"there"}"#).await.expect(201);
+    check(
+        "/v1/queues/half/messages",
+        r#"{"messages":[{"body":"a"},{"body":"b"}]}"#,
+        "429 queue-full",
+        "messages[1]",
+        "message 2 of 2 is refused: queue `half` is full; messages that wait: 1 of 2 (`max_length`); nothing was done",
+    )
+    .await;
+    world.put("/v1/queues/small", r#"{"max_bytes":5,"overflow":"reject"}"#).await.expect(201);
+    check(
+        "/v1/transactions",
+        r#"{"publish":[{"queue":"q","body":"a"},{"queue":"small","body":"bbb"},{"queue":"small","body":"ccc"}]}"#,
+        "429 queue-full",
+        "publish[2]",
+        "queue `small` never holds all of them at once: they are 6 bytes, and its `max_bytes` is 5; nothing was done",
     )
     .await;
     // One message is known without being counted.
@@ -706,7 +749,7 @@ async fn a_refusal_names_what_is_not_there() {
         "POST",
         "/v1/queues/q/messages",
         r#"{"body":"","priority":"urgent"}"#,
-        "queue `q` has scheme `named`, whose priorities are critical, high, normal, low, background",
+        "queue `q` has scheme `named`, whose priorities are critical, high, normal, low, background, or for these 100, 50, 0, -50, -100",
     )
     .await;
 }
@@ -768,7 +811,7 @@ async fn a_refused_transaction_says_which_part_is_at_fault() {
         json!({"publish": [{"queue": "q", "body": "", "priority": "urgent"}]}),
         "422 priority-unknown",
         "publish[0].priority",
-        "message 1 of 1 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9; nothing was done",
+        "message 1 of 1 is refused: queue `q` has scheme `ten-level`, whose priorities are 0 to 9, larger first; above 9 counts as 9, up to 32 bits; nothing was done",
     )
     .await;
     check(
@@ -786,4 +829,82 @@ async fn a_refused_transaction_says_which_part_is_at_fault() {
     )
     .await;
     assert_eq!(world.get("/v1/queues/q/messages?status=leased").await.bodies(), "a b", "nothing was done");
+}
+
+/// One rule for every door: a name in any case and otherwise exact, and a number of 32 bits.
+#[tokio::test]
+async fn a_priority_is_taken_as_it_is_or_not_at_all() {
+    let world = World::with_queue(r#"{"scheme":"named"}"#).await;
+    world.put("/v1/queues/ten", "").await.expect(201);
+    world.put("/v1/queues/one", r#"{"scheme":"max-255","order":"fifo"}"#).await.expect(201);
+    world
+        .put("/v1/routes", r#"{"routes": {"a": {"route": "FROM /a INTO Endpoint('e')", "priority": 0}}}"#)
+        .await
+        .expect(200);
+    let check = async |method: &str, path: &str, body: &str, code: &str| {
+        let reply = world.ask(method, path, body).await;
+        assert_eq!(reply.code(), code, "{method} {path} {body}: {}", reply.text);
+    };
+    let (unknown, beyond) = ("422 priority-unknown", "422 priority-out-of-range");
+    check("POST", "/v1/queues/q/messages", r#"{"body":"","priority":" high"}"#, unknown).await;
+    check("GET", "/v1/queues/q/messages?priority=high%20", "", unknown).await;
+    check("GET", "/v1/queues/q/messages?priority=", "", "422 value-invalid").await;
+    for queue in ["ten", "one"] {
+        let messages = format!("/v1/queues/{queue}/messages");
+        for number in ["2147483648", "-2147483649"] {
+            check("POST", &messages, &format!(r#"{{"body":"","priority":{number}}}"#), beyond).await;
+            check("GET", &format!("{messages}?priority={number}"), "", beyond).await;
+        }
+    }
+    let schedule = r#"{"queue":"ten","cron":"0 3 * * *","message":{"body":"","priority":2147483648}}"#;
+    check("PUT", "/v1/schedules/s", schedule, beyond).await;
+    // No queue is asked about these: a route says how urgent they are, or nothing takes them.
+    for path in ["/v1/topics/a", "/v1/topics/nowhere", "/v1/exchanges/amq.topic/messages"] {
+        check("POST", path, r#"{"body":"","priority":"urgent"}"#, unknown).await;
+        check("POST", path, r#"{"body":"","priority":2147483648}"#, beyond).await;
+        check("POST", path, r#"{"body":"","priority":"HIGH"}"#, "201 -").await;
+    }
+    let both =
+        world.post("/v1/topics/a", r#"{"messages":[{"body":""},{"body":"","priority":"urgent"}]}"#).await;
+    assert_eq!((both.code().as_str(), &both.json["key"]), (unknown, &json!("messages[1].priority")));
+    // Where priorities only travel, a name goes on as its number.
+    world.post("/v1/queues/one/messages", r#"{"body":"","priority":"low"}"#).await.expect(201);
+    assert_eq!(world.get("/v1/queues/one/messages").await.json["messages"][0]["priority"], -50);
+}
+
+#[tokio::test]
+async fn a_body_that_is_another_kind_of_json_is_told_so_in_words_of_json() {
+    let world = World::with_queue("").await;
+    for (body, detail) in [
+        (r#"{"body":{"job":7}}"#, "expected a string"),
+        (r#"{"body":["job"]}"#, "expected a string"),
+        ("[]", "expected an object, found a list"),
+    ] {
+        let reply = world.post("/v1/queues/q/messages", body).await;
+        assert_eq!(reply.code(), "422 value-invalid", "{body}: {}", reply.text);
+        assert!(said(&reply).contains(detail) && !reply.text.contains("table"), "{body}: {}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_weight_is_told_its_range_and_is_of_a_key_that_a_message_can_have() {
+    let world = World::with_queue(r#"{"fair_keys":true}"#).await;
+    let long = "k".repeat(201);
+    for (change, detail) in [
+        (
+            r#"{"key_weights":{"a":-1}}"#.to_owned(),
+            "`key_weights.a` is `-1`: expected a whole number from 1 to 1000",
+        ),
+        (r#"{"key_weights":{"a":1001}}"#.to_owned(), "`key_weights.a` is `1001`: it must be 1 to 1000"),
+        (r#"{"picker":{"weighted":{"9":-1}}}"#.to_owned(), "expected a whole number from 1 to 1000000"),
+        (
+            format!(r#"{{"key_weights":{{"{long}":2}}}}"#),
+            "a key is at most 200 bytes without control characters",
+        ),
+    ] {
+        let reply = world.ask("PATCH", "/v1/queues/q", &change).await;
+        assert_eq!(reply.code(), "422 value-invalid", "{change}: {}", reply.text);
+        assert!(said(&reply).contains(detail), "{change}: {}", reply.text);
+    }
+    world.ask("PATCH", "/v1/queues/q", r#"{"key_weights":{"":2}}"#).await.expect(200);
 }

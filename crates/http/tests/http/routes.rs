@@ -122,6 +122,12 @@ async fn routes_are_tried_without_publishing() {
     assert_eq!(tried["copies"], json!([{"route": "x", "queue": "e", "priority": 3}]));
     assert_eq!(world.get("/v1/queues/%24upstream/messages").await.bodies(), "");
     assert_eq!(world.get("/v1/queues/e").await.code(), "404 no-such-queue");
+    let nowhere = json!({"path": "/x", "manifest": {"routes": {"x": "FROM /x INTO Queue('gone')"}}});
+    let tried = world.post("/v1/routes/test", &nowhere.to_string()).await.expect(200).json;
+    assert_eq!(tried["copies"], json!([{"route": "x", "queue": "gone", "left_out": true}]));
+    world.delete("/v1/queues/%24upstream").await.expect(204);
+    let tried = world.post("/v1/routes/test", &ask.to_string()).await.expect(200).json;
+    assert_eq!(tried["copies"], json!([{"route": "all", "queue": "$upstream", "left_out": true}]));
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ impl Queue {
 
     /// Gives a waiting message another priority; it stands in its new lane where its age puts it.
     pub(crate) fn reprioritise(&mut self, slot: Slot, priority: Priority, given: &Given, step: &mut Step) {
-        let (seq, original) = (self.entries[slot].message.seq, given.original());
+        let (seq, original) = (self.entries[slot].message.seq, self.settings.original(given));
         self.set_priority(slot, priority, original);
         self.entries[slot].is_untold = false;
         step.facts.push(Fact::Reprioritised { queue: self.id, seq, priority, original });
@@ -152,8 +152,8 @@ impl Queue {
         step: &mut Step,
     ) {
         let Message { seq, priority, original, expires, .. } = self.entries[slot].message;
-        let (priority, original) =
-            promote.map_or((priority, original), |(priority, given)| (priority, given.original()));
+        let (priority, original) = promote
+            .map_or((priority, original), |(priority, given)| (priority, self.settings.original(given)));
         let expires = if expires <= now { Time::NEVER } else { expires };
         step.facts.push(Fact::Replayed { queue: self.id, seq, priority, original, expires });
         self.revive(slot, priority, original, expires);

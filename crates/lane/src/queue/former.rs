@@ -136,8 +136,8 @@ impl Queue {
             let lane = self.lanes.lane_mut(index);
             lane.bytes = if is_there { lane.bytes + bytes } else { lane.bytes - bytes };
             if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
-                let key = self.entries[slot].message.key();
-                if is_there { groups.lend(key) } else { groups.take_back(key) }
+                let message = &self.entries[slot].message;
+                if is_there { groups.lend(message) } else { groups.take_back(message) }
             }
             self.lanes.count_leased(index, bytes, is_there);
         }

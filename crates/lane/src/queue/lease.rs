@@ -7,7 +7,7 @@ use crate::bitmap::Bitmap;
 use crate::command::{Delivery, Effect, Get, Gone, Step};
 use crate::consuming::Seat;
 use crate::deaths::DeathReason;
-use crate::entries::{Entry, Slot};
+use crate::entries::Slot;
 use crate::fact::Fact;
 use crate::history::End;
 use crate::ids::{ConsumerId, LeaseId, Receipt, Seq, Time};
@@ -37,13 +37,17 @@ impl Queue {
         }
     }
 
-    /// The lanes of which a message may go, whoever asks.
-    fn eligible(&self) -> Bitmap {
-        let mut eligible = self.lanes.eligible();
-        if let Some(groups) = &self.groups {
-            for rank in eligible.iter() {
-                eligible.set(rank, groups.head(self.lanes.index_at(rank)).is_some());
+    /// The lanes, of those that are wanted, of which a message may go. Where the first of them is picked anyway, it stands for all: groups of the others
+    /// need not be looked at.
+    fn eligible(&mut self, wanted: &Bitmap) -> Bitmap {
+        let mut eligible = self.lanes.eligible().within(wanted);
+        let Some(groups) = &mut self.groups else { return eligible };
+        for rank in eligible.iter() {
+            let may_go = groups.settle_head(self.lanes.index_at(rank)).is_some();
+            if may_go && matches!(self.picker, Picker::Strict) {
+                return eligible.below(rank + 1);
             }
+            eligible.set(rank, may_go);
         }
         eligible
     }
@@ -55,17 +59,6 @@ impl Queue {
         }
         if let Some(groups) = &mut self.groups {
             groups.ring(now);
-        }
-    }
-
-    /// A message that is ready is about to go.
-    fn charge(&mut self, now: Time, slot: Slot) {
-        if let Some(bucket) = &mut self.bucket {
-            bucket.take();
-        }
-        if let Some(groups) = &mut self.groups {
-            let Entry { message, lane, .. } = &self.entries[slot];
-            groups.charge(now, message.key(), *lane);
         }
     }
 
@@ -105,7 +98,8 @@ impl Queue {
             return None;
         }
         loop {
-            let eligible = self.eligible().within(&wanted(self));
+            let wanted = wanted(self);
+            let eligible = self.eligible(&wanted);
             let compares_heads = matches!(self.picker, Picker::Aging { .. }) && !self.runs.is_empty();
             if compares_heads && !self.load_heads(eligible)? {
                 continue;
@@ -115,7 +109,7 @@ impl Queue {
                 self.lanes.at_rank(rank).head_of(&self.entries[head].message)
             })?;
             let lane = self.lanes.index_at(rank);
-            if !self.load(rank, 1) {
+            if !self.load_head(rank) {
                 return None;
             }
             // A run of other lanes than those of now gives its messages to theirs, and leaves none here.
@@ -130,9 +124,9 @@ impl Queue {
     fn load_heads(&mut self, ranks: Bitmap) -> Option<bool> {
         let lanes: Vec<u16> = ranks.iter().map(|rank| self.lanes.index_at(rank)).collect();
         for lane in &lanes {
-            self.load(self.lanes.rank_of(*lane), 1).then_some(())?;
+            self.load_head(self.lanes.rank_of(*lane)).then_some(())?;
         }
-        Some(lanes.iter().all(|lane| self.lanes.lane(*lane).head(&self.entries).is_some()))
+        Some(lanes.iter().all(|lane| self.head(self.lanes.rank_of(*lane)).is_some()))
     }
 
     /// Leases whatever can be leased to whoever has room, unless leases are `held`, and ends pulls that are over.
@@ -217,11 +211,18 @@ impl Queue {
         lease: LeaseId,
         step: &mut Step,
     ) {
-        self.charge(now, slot);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take();
+        }
         let until = match terms {
             Terms::Ms(ms) => deadline(now, ms),
             Terms::Held => deadline(now, self.settings.consumer_timeout_ms),
-            Terms::Settled => return self.give(now, slot, consumer, lease, step),
+            Terms::Settled => {
+                if let Some((groups, message, lane)) = self.group_of(slot) {
+                    groups.charge(now, message, lane);
+                }
+                return self.give(now, slot, consumer, lease, step);
+            }
         };
         let pulls = matches!(terms, Terms::Ms(_));
         let work = self.settings.notes_work().then(|| Work {
@@ -229,7 +230,10 @@ impl Queue {
             ends: deadline(now, self.settings.run_timeout_ms),
             is_cancelled: false,
         });
-        self.detach(slot);
+        if let Some((groups, message, lane)) = self.group_of(slot) {
+            groups.lease(now, message, lane);
+        }
+        self.unlink(slot);
         let entry = &mut self.entries[slot];
         entry.message.count = entry.message.count.saturating_add(1);
         entry.message.state = State::Leased { lease, deadline: until };
@@ -238,7 +242,7 @@ impl Queue {
         let Message { seq, place, priority, count, .. } = entry.message;
         let (lane, waited) = (entry.lane, now.since(entry.message.since));
         self.lanes.count_delivered(lane, waited, count);
-        self.attach(slot);
+        self.link(slot);
         let receipt = Receipt { queue: self.id, seq, lease };
         let delivery = Delivery { consumer, receipt, place, priority, deadline: until, count, settled: None };
         step.effects.push(Effect::Deliver(delivery));
@@ -381,7 +385,7 @@ impl Queue {
         }
         let limit = self.settings.delivery_limit;
         if why.is_attempt() && limit > 0 && count >= limit {
-            return Some(End::Dies(DeathReason::DeliveryLimit));
+            return Some(End::Spent(why));
         }
         let (count, wait_ms) = if why.is_attempt() {
             (count, delay_ms.unwrap_or_else(|| self.settings.backoff.wait_ms(count)))

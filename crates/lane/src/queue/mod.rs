@@ -23,7 +23,7 @@ use crate::alarms::Alarms;
 use crate::broker::Totals;
 use crate::deaths::DeathReason;
 use crate::entries::{Entries, Entry, List, Slot};
-use crate::groups::{Groups, Terms};
+use crate::groups::Groups;
 use crate::identity::Identity;
 use crate::ids::{ConsumerId, QueueId, Seq, SessionId, Time, VhostId};
 use crate::index::{SeqIndex, TextIndex};
@@ -88,7 +88,7 @@ pub(crate) struct Queue {
     pub(crate) picker: Picker,
     pub(crate) roster: Roster,
     /// Where the settings speak of keys.
-    groups: Option<Box<Groups>>,
+    pub(crate) groups: Option<Box<Groups>>,
     /// Those of before the settings said something else of keys, to be freed.
     spent: Vec<Groups>,
     /// Where the settings have a rate.
@@ -191,7 +191,7 @@ impl Queue {
             lanes: Lanes::new(&settings),
             picker: Picker::new(&settings.picker),
             roster,
-            groups: Terms::of(&settings).map(|terms| Box::new(Groups::new(terms, seed))),
+            groups: Groups::new(&settings, seed).map(Box::new),
             spent: Vec::new(),
             bucket: settings.rate_limit.map(Bucket::full),
             by_seq: SeqIndex::default(),
@@ -261,10 +261,40 @@ impl Queue {
 
     /// Links a message into where its state says, and counts it there.
     fn attach(&mut self, slot: Slot) {
-        self.is_active = true;
         if self.lanes.has_former() {
             self.leave_former(slot);
         }
+        if let Some((groups, message, lane)) = self.group_of(slot) {
+            match message.state {
+                State::Ready => groups.enter(message, lane),
+                State::Leased { .. } => groups.lend(message),
+                State::Delayed { .. } | State::Dead => {}
+            }
+        }
+        self.link(slot);
+    }
+
+    /// Undoes [`Queue::attach`].
+    fn detach(&mut self, slot: Slot) {
+        if let Some((groups, message, lane)) = self.group_of(slot) {
+            match message.state {
+                State::Ready => groups.leave(message.key(), lane, message.seq),
+                State::Leased { .. } => groups.take_back(message),
+                State::Delayed { .. } | State::Dead => {}
+            }
+        }
+        self.unlink(slot);
+    }
+
+    /// The groups, where they count a message, and the index of its lane.
+    fn group_of(&mut self, slot: Slot) -> Option<(&mut Groups, &Message, u16)> {
+        let (groups, entry) = (self.groups.as_mut()?, &self.entries[slot]);
+        (!self.lanes.lane(entry.lane).is_ungrouped).then_some((groups, &entry.message, entry.lane))
+    }
+
+    /// As [`Queue::attach`], of a message that its group knows.
+    fn link(&mut self, slot: Slot) {
+        self.is_active = true;
         let entries = &mut self.entries;
         let entry = &entries[slot];
         let (message, index, holder) = (&entry.message, entry.lane, entry.holder());
@@ -275,9 +305,6 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting + room.0, self.waiting_bytes + room.1);
                 lane.bytes += bytes;
-                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
-                    groups.enter(message.key(), index, message.seq);
-                }
                 self.lanes.push_ready(entries, slot);
             }
             State::Delayed { .. } => {
@@ -289,9 +316,6 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased += 1;
                 lane.bytes += bytes;
-                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
-                    groups.lend(message.key());
-                }
                 self.lanes.count_leased(index, bytes, true);
                 match holder {
                     None => self.pulled.push_back(entries, slot),
@@ -311,8 +335,8 @@ impl Queue {
         }
     }
 
-    /// Undoes [`Queue::attach`].
-    fn detach(&mut self, slot: Slot) {
+    /// Undoes [`Queue::link`].
+    fn unlink(&mut self, slot: Slot) {
         self.is_active = true;
         let entries = &mut self.entries;
         entries[slot].spilling = false;
@@ -326,9 +350,6 @@ impl Queue {
             State::Ready => {
                 (self.waiting, self.waiting_bytes) = (self.waiting - room.0, self.waiting_bytes - room.1);
                 lane.bytes -= bytes;
-                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
-                    groups.leave(message.key(), index, message.seq);
-                }
                 self.lanes.take_ready(entries, slot);
             }
             State::Delayed { .. } => {
@@ -340,9 +361,6 @@ impl Queue {
             State::Leased { .. } => {
                 self.leased -= 1;
                 lane.bytes -= bytes;
-                if let Some(groups) = self.groups.as_mut().filter(|_| !lane.is_ungrouped) {
-                    groups.take_back(message.key());
-                }
                 self.lanes.count_leased(index, bytes, false);
                 match holder {
                     None => self.pulled.remove(entries, slot),
@@ -424,6 +442,16 @@ impl Queue {
     /// Takes a message out; nothing of it is left.
     pub(crate) fn take_out(&mut self, slot: Slot) -> Message {
         self.detach(slot);
+        self.leave_memory(slot)
+    }
+
+    /// Takes a message that waits out of memory: its group knows it still.
+    fn put_away(&mut self, slot: Slot) -> Message {
+        self.unlink(slot);
+        self.leave_memory(slot)
+    }
+
+    fn leave_memory(&mut self, slot: Slot) -> Message {
         if self.entries[slot].message.id().is_some() {
             self.by_id.forget(&self.entries, slot);
         }

@@ -143,7 +143,7 @@ impl Queue {
 
     /// Whether messages of it may leave memory at all.
     pub(crate) fn may_spill(&self) -> bool {
-        self.settings.last_value.is_none() && self.groups.is_none()
+        self.settings.last_value.is_none()
     }
 
     /// The oldest messages of a lane that may go into a run.

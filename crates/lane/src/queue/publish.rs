@@ -9,27 +9,11 @@ use crate::entries::{Entry, Slot};
 use crate::fact::Fact;
 use crate::ids::{Seq, Time};
 use crate::message::{Extras, Message, Settled, State, seq_of_public_id};
-use crate::priority::{Given, Priority};
+use crate::priority::Priority;
 use crate::refusal::Refusal;
 use crate::settings::{DeadLetterTo, LastValue, Overflow, Settings};
 
 impl Queue {
-    /// The priority a given one means here.
-    ///
-    /// # Errors
-    /// What the scheme says.
-    pub(crate) fn map_priority(&self, given: &Given) -> Result<Priority, Refusal> {
-        let Settings { scheme, default_priority, .. } = &*self.settings;
-        let given = match given {
-            Given::Of(theirs, priority) => &scheme.words_for(*theirs, *priority),
-            given => given,
-        };
-        match default_priority {
-            Some(default) if *given == Given::Missing => scheme.map(default),
-            _ => scheme.map(given),
-        }
-    }
-
     /// Whether a publish is taken, or is there already; `before` of the same step counts as waiting.
     ///
     /// # Errors
@@ -73,7 +57,7 @@ impl Queue {
         Ok(Copy {
             queue: self.id,
             priority,
-            original: publish.priority.original(),
+            original: self.settings.original(&publish.priority),
             ttl_ms: self.time_to_live(publish.ttl_ms, publish.base_ttl_ms, default_ttl_ms),
             delay_ms: publish.delay_ms,
         })
@@ -81,7 +65,7 @@ impl Queue {
 
     /// The priority of a publish here, if what it says makes sense.
     fn understand(&self, publish: &Publish) -> Result<Priority, Refusal> {
-        let priority = self.map_priority(&publish.priority)?;
+        let priority = self.settings.map_priority(&publish.priority)?;
         check_texts(publish)?;
         Ok(priority)
     }
@@ -151,12 +135,12 @@ impl Queue {
     }
 
     /// Whether a message of its priority is taken without being refused for the queue's limits.
-    pub(crate) fn has_room_for(&self, message: &Message) -> bool {
+    pub(crate) fn has_room_for(&self, message: &Message, priority: Priority) -> bool {
         if self.settings.expire_at_once || self.settings.evict_at_once {
             return true;
         }
         let replaced = self.replaced_by(message.key());
-        self.admit_depth(message.priority, u64::from(message.bytes), Admitted::default(), replaced).is_ok()
+        self.admit_depth(priority, u64::from(message.bytes), Admitted::default(), replaced).is_ok()
     }
 
     /// The waiting message whose place a newer one of this key takes.
@@ -283,11 +267,16 @@ impl Queue {
         state: State,
     ) -> Message {
         let has_texts = publish.id.is_some() || publish.key.is_some();
-        let texts = || Extras { id: publish.id.clone(), key: publish.key.clone(), ..Extras::default() };
+        let texts = || Extras {
+            id: publish.id.clone(),
+            key: publish.key.clone(),
+            key_weight: publish.key_weight,
+            ..Extras::default()
+        };
         Message {
             seq: self.next_seq,
             priority,
-            original: publish.priority.original(),
+            original: self.settings.original(&publish.priority),
             since: now,
             expires: self.expiry(now, publish.ttl_ms, publish.base_ttl_ms, default_ttl_ms),
             bytes: publish.bytes,
@@ -340,11 +329,12 @@ impl Queue {
     }
 
     /// While the queue is over its limits, its least urgent message goes: the oldest of the last lane. The newcomer goes
-    /// when everything else that is ready is more urgent. True if it stays. What the step has no room for goes in a later one.
+    /// when everything else that is ready is more urgent. True if it stays. The rest goes in a later step where this one has no room, and while
+    /// messages move out of former lanes nobody knows which is the least urgent: the queue comes within its limits once they have moved.
     pub(super) fn evict(&mut self, newcomer: Slot, step: &mut Step) -> bool {
         let rank = self.lanes.rank_of(self.entries[newcomer].lane);
         while self.is_over(self.waiting, self.waiting_bytes) {
-            if !step.take_room() {
+            if self.has_former() || !step.take_room() {
                 self.is_trimming = true;
                 return true;
             }
@@ -440,11 +430,5 @@ fn check_texts(publish: &Publish) -> Result<(), Refusal> {
     {
         return Err(Refusal::IdInvalid);
     }
-    if let Some(key) = publish.key.as_deref()
-        && !key.is_empty()
-        && crate::check_name(key).is_err()
-    {
-        return Err(Refusal::KeyInvalid);
-    }
-    Ok(())
+    crate::check_key(publish.key.as_deref(), publish.key_weight)
 }

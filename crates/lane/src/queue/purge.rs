@@ -9,6 +9,7 @@ use super::{Queue, room_of};
 use crate::command::{Effect, Step};
 use crate::entries::{Entries, List, Slot};
 use crate::fact::Fact;
+use crate::groups::Groups;
 use crate::ids::{Seq, Time};
 use crate::index::SeqIndex;
 use crate::lane::Lane;
@@ -131,9 +132,6 @@ impl Queue {
         };
         let found_by_id = seqs(&mut staying.iter().filter(has_id));
         let found_by_key = seqs(&mut staying.iter().filter(has_key));
-        let out: Vec<_> =
-            (self.leased_slots().iter()).map(|slot| message(slot).key().unwrap_or("").to_owned()).collect();
-
         let from = std::mem::take(&mut self.entries);
         let mut moving = Move { from, to: Entries::default(), by_seq: SeqIndex::default() };
         let returned = self.move_lists(taken, &mut moving);
@@ -149,10 +147,16 @@ impl Queue {
         for slot in found_by_key.iter().map(slot_of) {
             self.by_key.point(&self.entries, slot);
         }
-        let groups =
-            self.groups.as_mut().filter(|_| taken.ready).map(|groups| Box::new(groups.leave_all(&out)));
+        let groups = if taken.ready { self.leave_all_groups() } else { None };
         self.count_anew(taken);
         Heap { entries: from, by_seq, returned, groups, spent: Vec::new() }
+    }
+
+    /// Groups know only what is leased from now on. Answers what is to be freed.
+    fn leave_all_groups(&mut self) -> Option<Box<Groups>> {
+        let key = |slot: &Slot| self.entries[*slot].message.key().unwrap_or("").to_owned();
+        let out: Vec<String> = self.leased_slots().iter().map(key).collect();
+        self.groups.as_mut().map(|groups| Box::new(groups.leave_all(&out)))
     }
 
     /// Moves each list of what stays, and forgets the others. Answers what of the lanes is to be freed.
@@ -225,6 +229,10 @@ impl Queue {
         }
         let runs: Vec<RunId> = self.runs.keys().chain(self.quarantined.keys()).copied().collect();
         let mut count = 0;
+        if !runs.is_empty() && self.groups.is_some() {
+            let left = self.leave_all_groups();
+            self.spent.extend(left.map(|left| *left));
+        }
         for run in runs {
             count += self.settle_run(run, Settled::Removed, step);
             step.facts.push(Fact::RunSettled { queue: self.id, run, how: Settled::Removed });

@@ -5,7 +5,7 @@ use crate::command::Step;
 use crate::fact::Fact;
 use crate::groups::{Groups, Terms};
 use crate::ids::{Seq, Time};
-use crate::message::Settled;
+use crate::message::{Settled, State};
 use crate::picker::Picker;
 use crate::policy::Ruled;
 use crate::priority::{Priority, Scheme};
@@ -64,7 +64,7 @@ impl Queue {
         let has_other_lanes = self.take_rules(ruled);
         let is_grouped_anew = self.regroup();
         if is_grouped_anew {
-            self.lanes.ungroup();
+            self.lanes.ungroup(0);
         }
         if has_other_lanes || is_grouped_anew {
             self.replace_lanes(!has_other_lanes);
@@ -102,6 +102,9 @@ impl Queue {
     /// What the settings say of keys holds from now on. True: it is something else than before, so messages that are there are to be counted anew.
     fn regroup(&mut self) -> bool {
         let terms = Terms::of(&self.settings);
+        if let Some(groups) = &mut self.groups {
+            groups.weigh(&self.settings.key_weights);
+        }
         if self.groups.as_ref().map(|groups| groups.terms()) == terms {
             return false;
         }
@@ -110,8 +113,9 @@ impl Queue {
             self.spent.extend(before.map(|before| *before));
             return false;
         };
-        let groups = before.map_or_else(|| Groups::new(terms, self.seed), |before| before.anew(terms));
-        self.groups = Some(Box::new(groups));
+        let groups =
+            before.map(|before| before.anew(terms)).or_else(|| Groups::new(&self.settings, self.seed));
+        self.groups = groups.map(Box::new);
         !self.is_empty()
     }
 
@@ -143,11 +147,23 @@ impl Queue {
         // The log says what lanes there were.
         self.has_untold_lanes = false;
         self.bucket = self.settings.rate_limit.map(|rate| Bucket::empty(rate, now));
-        if let Some(groups) = &mut self.groups {
-            groups.start_again(now);
-            // That they were fetched was on its way to the disk.
-            self.bring_grouped();
+        self.count_groups(now);
+    }
+
+    /// Groups know what a recovery found: but for what moves out of former lanes later.
+    fn count_groups(&mut self, now: Time) {
+        let Some(mut groups) = self.groups.as_ref().map(|groups| groups.started_again(now)) else { return };
+        self.lanes.ungroup(self.lanes.current());
+        for (lane, message) in self.messages_from(Seq(0)) {
+            match message.state {
+                _ if self.lanes.lane(lane).is_ungrouped => {}
+                State::Ready => groups.enter(&message, lane),
+                State::Leased { .. } => groups.lend(&message),
+                State::Delayed { .. } | State::Dead => {}
+            }
         }
+        let before = self.groups.replace(Box::new(groups));
+        self.spent.extend(before.map(|before| *before));
     }
 
     /// Comes within the limits of a policy that is new: the least urgent messages go, of them the oldest first, as many as the step has room
@@ -194,7 +210,7 @@ impl Queue {
         let head = lane.head(&self.entries).map(|slot| self.entries[slot].message.seq);
         let others = head.into_iter().chain(runs.next().map(|(first, _)| *first));
         let is_oldest = others.min().is_none_or(|other| other > run.last);
-        let is_dropped = !self.leaves_evicted();
+        let is_dropped = !self.leaves_evicted() && self.groups.is_none();
         let is_untouched = run.is_untouched();
         let is_over_without = self.is_over(self.waiting - run.waiting(), self.waiting_bytes - run.bytes);
         if !(is_oldest && is_untouched && is_dropped && is_over_without) {

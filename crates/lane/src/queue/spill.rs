@@ -12,6 +12,7 @@ use super::Queue;
 use crate::command::{Effect, Step};
 use crate::entries::Slot;
 use crate::fact::Fact;
+use crate::groups::Groups;
 use crate::ids::{Seq, Time};
 use crate::lane::Lane;
 use crate::message::{Message, Settled};
@@ -64,7 +65,7 @@ impl Queue {
             is_mixed: false,
         };
         for slot in slots.into_iter().flatten() {
-            step.effects.push(Effect::Released(self.take_out(slot).place));
+            step.effects.push(Effect::Released(self.put_away(slot).place));
         }
         self.add_run(&record);
         step.facts.push(Fact::RunStored { queue: self.id, run: Box::new(record) });
@@ -231,9 +232,23 @@ impl Queue {
         self.index_texts(slot);
         // Nothing but where the message waits has changed.
         let was_active = self.is_active;
-        self.attach(slot);
+        if index == own {
+            self.link(slot);
+        } else {
+            self.leave_group(slot, index);
+            self.attach(slot);
+        }
         self.is_active = was_active;
         slot
+    }
+
+    /// The group of a message does not know it any more in this lane.
+    fn leave_group(&mut self, slot: Slot, lane: u16) {
+        let Some(groups) = self.groups.as_mut().filter(|_| !self.lanes.lane(lane).is_ungrouped) else {
+            return;
+        };
+        let message = &self.entries[slot].message;
+        groups.leave(message.key(), lane, message.seq);
     }
 
     /// Brings back what waits in a run and is taken by another account of it.
@@ -273,13 +288,6 @@ impl Queue {
     pub(crate) fn bring_each(&mut self, seqs: &[Seq]) {
         for (run, ordinal, message) in self.each_in_runs(seqs) {
             self.fetch(run, ordinal, message);
-        }
-    }
-
-    /// Brings back everything that waits in runs, where groups count it: but for what moves out of former lanes later.
-    pub(super) fn bring_grouped(&mut self) {
-        for run in self.runs.values().filter(|run| !run.is_mixed).map(|run| run.id).collect::<Vec<_>>() {
-            self.bring_run(run);
         }
     }
 
@@ -347,11 +355,11 @@ impl Queue {
     pub(crate) fn lose(&mut self, id: RunId, ordinals: Range<u32>) {
         let Some(run) = self.runs.get_mut(&id) else { return };
         let end = ordinals.end;
-        let (messages, bytes) = run.lose(ordinals);
+        let (messages, bytes) = run.lose(ordinals.clone());
         if messages == 0 {
             return;
         }
-        let (index, is_over) = (run.lane, run.waiting() == 0);
+        let (index, is_over, seqs) = (run.lane, run.waiting() == 0, (run.begins, run.last));
         (self.waiting, self.waiting_bytes) = (self.waiting - messages, self.waiting_bytes - bytes);
         self.spilled -= messages;
         let lane = self.lanes.lane_mut(index);
@@ -362,7 +370,23 @@ impl Queue {
         if is_over {
             self.run_is_over(id);
         }
+        self.leave_groups(index, id, &ordinals, seqs);
         *self.lost.entry((id, end)).or_default() += messages;
+    }
+
+    /// Takes what is lost of a run out of the groups of its lane. The run began and ended with these sequences; of what was lost only its place in the run is known.
+    fn leave_groups(&mut self, index: u16, id: RunId, lost: &Range<u32>, (first, last): (Seq, Seq)) {
+        let Some(groups) = self.groups.as_ref().filter(|_| !self.lanes.lane(index).is_ungrouped) else {
+            return;
+        };
+        let mut gone = groups.within(index, first, last);
+        gone.retain(|(_, seq)| {
+            let lay_there = lost.contains(&self.backlog.rank(id, *seq));
+            lay_there && self.by_seq.get(*seq).is_none() && self.in_runs(*seq).is_none()
+        });
+        for (key, seq) in gone {
+            self.groups.iter_mut().for_each(|groups| groups.leave(Some(&key), index, seq));
+        }
     }
 
     /// Nothing waits in a run any more, or only what is in quarantine.
@@ -398,6 +422,64 @@ impl Queue {
                 self.fetch(id, ordinal, message);
             }
         }
+        true
+    }
+
+    /// Has the message in memory that goes first of a lane, if one may go. False: it cannot be read.
+    pub(super) fn load_head(&mut self, rank: usize) -> bool {
+        if self.groups.is_none() {
+            return self.load(rank, 1);
+        }
+        let index = self.lanes.index_at(rank);
+        while let Some(seq) = self.groups.as_mut().and_then(|groups| groups.settle_head(index)) {
+            if self.by_seq.get(seq).is_some() {
+                return true;
+            }
+            match self.in_runs(seq) {
+                Some((id, ordinal, message)) => self.fetch_heads(id, ordinal, message),
+                None if !self.lose_at(index, seq) => return false,
+                None => {}
+            }
+        }
+        true
+    }
+
+    /// Brings the oldest message of a key back, and those behind it in its run that are the oldest of theirs, too: they go soon. More are read at once
+    /// where more of them were.
+    fn fetch_heads(&mut self, id: RunId, ordinal: u32, head: Message) {
+        let Some(ahead) = self.groups.as_ref().map(|groups| groups.ahead as usize) else { return };
+        let next = ordinal + 1;
+        let read = match self.runs.get(&id).filter(|run| ahead > 0 && next < run.count()) {
+            Some(run) => run.read(&*self.backlog, next, ahead),
+            None => Vec::new(),
+        };
+        self.fetch(id, ordinal, head);
+        let mut heads = 0;
+        for (ordinal, message) in (next..).zip(read) {
+            let Some(run) = self.runs.get(&id).filter(|run| run.waits(ordinal)) else { continue };
+            let is_oldest = |groups: &Groups| groups.is_oldest(message.key(), run.lane, message.seq);
+            if !self.groups.as_ref().is_some_and(|groups| is_oldest(groups)) {
+                break;
+            }
+            self.fetch(id, ordinal, message);
+            heads += 1;
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.ahead = if heads == ahead { (2 * ahead + 1).min(CHUNK) } else { heads } as u32;
+        }
+    }
+
+    /// The messages that are lost at this sequence of a lane wait no longer. False: none is.
+    fn lose_at(&mut self, index: u16, seq: Seq) -> bool {
+        let backlog = self.backlog.clone();
+        let lane = self.lanes.lane(index);
+        let runs = lane.runs.range(..=(seq, RunId(u64::MAX))).map(|(_, id)| &self.runs[id]);
+        let lost = runs.filter(|run| seq <= run.last).map(|run| {
+            let at = backlog.rank(run.id, seq);
+            (run.id, at, backlog.lost(run.id, at))
+        });
+        let Some((id, at, lost)) = lost.into_iter().find(|(.., lost)| *lost > 0) else { return false };
+        self.lose(id, at..at.saturating_add(lost));
         true
     }
 

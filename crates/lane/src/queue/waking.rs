@@ -103,7 +103,7 @@ impl Queue {
     /// Drops all that waits in a run of which so many messages were found to be over, if that is all, of one lane, and nobody wants them. False: it is not so.
     fn expire_run(&mut self, id: RunId, seen: u64, step: &mut Step) -> bool {
         let run = &self.runs[&id];
-        let is_read = seen >= run.waiting() && run.is_untouched() && !run.is_mixed;
+        let is_read = seen >= run.waiting() && run.is_untouched() && !run.is_mixed && self.groups.is_none();
         let is_dropped = !self.settings.evict_at_once && !self.settings.keeps(DeathReason::Expired);
         if !(is_read && is_dropped) {
             return false;

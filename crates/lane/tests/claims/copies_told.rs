@@ -95,6 +95,7 @@ fn publish() -> impl Strategy<Value = Publish> {
     let times = (prop::option::of(ms()), prop::option::weighted(0.2, 1..500_u64), ms());
     (address(), given(), text("seq-1"), text("\n"), times, 0..60_u32).prop_map(
         |(to, priority, id, key, (ttl_ms, base_ttl_ms, delay_ms), bytes)| Publish {
+            key_weight: key.as_ref().map(|_| 1 + bytes),
             to,
             priority,
             id,
@@ -170,6 +171,7 @@ fn plain(to: &str) -> Publish {
         id: Some("a".into()),
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -15,6 +15,43 @@ fn a_dead_letter_keeps_priority_queue_lane_reason_count_and_time() {
     );
 }
 
+/// As a copy of a route is, and back again into its own lane.
+#[test]
+fn in_a_queue_of_another_scheme_a_dead_letter_is_as_urgent() {
+    check(
+        r#""dead_letter":{"queue":"r"}"#,
+        r#"declare r "scheme":"named" · in q · publish a:9 b:7 c:4 d:0 · lease 4 · reject a b c d · in r · show a · show b · show c · show d · left · restart · left · replay all · in q · show a · show b · show c · show d"#,
+        expect![
+            "made · a b c d · a critical is ready in critical, leased 0x, died Rejected in q/9 after 1, 0ms ago · b high is ready in high, leased 0x, died Rejected in q/7 after 1, 0ms ago · c normal is ready in normal, leased 0x, died Rejected in q/4 after 1, 0ms ago · d background is ready in background, leased 0x, died Rejected in q/0 after 1, 0ms ago · ready a b c d · ready a b c d · a 9 is ready in 9, leased 0x, died Rejected in q/9 after 1, 0ms ago · b 7 is ready in 7, leased 0x, died Rejected in q/7 after 1, 0ms ago · c 4 is ready in 4, leased 0x, died Rejected in q/4 after 1, 0ms ago · d 0 is ready in 0, leased 0x, died Rejected in q/0 after 1, 0ms ago"
+        ],
+    );
+    check(
+        r#""scheme":"route","dead_letter":{"queue":"r"}"#,
+        r#"declare r · in q · publish a:9 b:5 c:0 d · lease 4 · reject a b c d · in r · show a · show b · show c · show d · left · replay all · in q · show a · show d · left"#,
+        expect![
+            "made · c b a d · a 0 is ready in 0, leased 0x, died Rejected in q/9 after 1, 0ms ago · b 4 is ready in 4, leased 0x, died Rejected in q/5 after 1, 0ms ago · c 9 is ready in 9, leased 0x, died Rejected in q/0 after 1, 0ms ago · d 0 is ready in 0, leased 0x, died Rejected in q/default after 1, 0ms ago · ready c b a d · a 9 is ready in 9, leased 0x, died Rejected in q/9 after 1, 0ms ago · d 0 is ready in default, leased 0x, died Rejected in q/default after 1, 0ms ago · ready c b a d"
+        ],
+    );
+    check(
+        r#""scheme":"named","dead_letter":{"queue":"r"}"#,
+        r#"declare r "max_length":1 · in q · publish a:critical b:low · lease 2 · reject b a · in r · show a · left"#,
+        expect![
+            "made · a b · a 9 is ready in 9, leased 0x, died Rejected in q/critical after 1, 0ms ago · ready a"
+        ],
+    );
+}
+
+#[test]
+fn a_dead_letter_whose_priority_was_changed_elsewhere_goes_back_as_urgent_as_it_is() {
+    check(
+        r#""scheme":"named","dead_letter":{"queue":"r"}"#,
+        r#"declare r · in q · publish a:low · lease · reject a · in r · show a · reprioritise a 9 · replay a · in q · show a"#,
+        expect![
+            "made · a · a 2 is ready in 2, leased 0x, died Rejected in q/low after 1, 0ms ago · a critical is ready in critical, leased 0x, died Rejected in q/low after 1, 0ms ago"
+        ],
+    );
+}
+
 #[test]
 fn dead_letters_stay_in_their_queue_by_default_and_are_in_no_ones_way() {
     check(

@@ -131,6 +131,7 @@ fn publish(queue: &str) -> Command {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

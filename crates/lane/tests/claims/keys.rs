@@ -1,8 +1,10 @@
 //! What goes by keys and by time: groups, rates, turns.
 
+use std::fmt::Write;
+
 use expect_test::expect;
 
-use crate::story::check;
+use crate::story::{check, tell_story};
 
 // ---- groups ----
 
@@ -189,6 +191,101 @@ fn fair_keys_take_turns_inside_a_lane() {
         r#""fair_keys":true"#,
         "publish a,key=k b,key=k c,key=k d,key=k e,key=l f,key=l g · lease · ack a · lease · ack e · lease · ack g · lease · ack b · lease · ack f · lease · ack c · lease",
         expect!["a · e · g · b · f · c · d"],
+    );
+}
+
+#[test]
+fn a_key_has_as_many_turns_as_its_weight_says() {
+    let queue = "publish a,key=k b,key=k c,key=k d,key=k e,key=k f,key=k u,key=l v,key=l w,key=l";
+    check(
+        r#""fair_keys":true,"key_weights":{"k":2}"#,
+        &format!(
+            "{queue} · lease · ack a · lease · ack u · lease · ack b · lease · ack c · lease · ack v · lease · ack d · lease"
+        ),
+        expect!["a · u · b · c · v · d · e"],
+    );
+    // What is out counts the same way.
+    check(
+        r#""fair_keys":true,"key_weights":{"k":2}"#,
+        &format!("{queue} · lease 6 · lease 3"),
+        expect!["a u b c v d · e w f"],
+    );
+    check(
+        r#""fair_keys":true"#,
+        &format!(
+            r#"{queue} · lease 2 · settings "fair_keys":true,"key_weights":{{"l":3}} · lease 4 · settings "fair_keys":true · lease 9"#
+        ),
+        expect!["a u · v w b c · d e f"],
+    );
+    check(
+        r#""fair_keys":true,"key_weights":{"k":2}"#,
+        &format!("{queue} · restart · lease 6"),
+        expect!["a u b c v d"],
+    );
+}
+
+#[test]
+fn a_message_says_how_many_turns_its_key_has() {
+    let of_k = ["a", "b", "c", "d", "e"].map(|name| format!("{name},key=k,weight=2")).join(" ");
+    let queue = format!("publish {of_k} u,key=l v,key=l w,key=l");
+    let fair = r#""fair_keys":true"#;
+    check(
+        fair,
+        &format!(
+            "{queue} · lease · ack a · lease · ack u · lease · ack b · lease · ack c · lease · ack v · lease · ack d · lease"
+        ),
+        expect!["a · u · b · c · v · d · e"],
+    );
+    check(fair, &format!("{queue} · lease 6 · lease 2"), expect!["a u b c v d · e w"]);
+    // Leased messages count as before after a start.
+    check(fair, &format!("{queue} · lease 3 · restart · lease 5"), expect!["a u b · c v d e w"]);
+    // Each turn costs what its message says, the settings come first.
+    check(
+        fair,
+        "publish a,key=k b,key=k,weight=4 c,key=k,weight=4 d,key=k,weight=4 e,key=k u,key=l v,key=l w,key=l · lease 8",
+        expect!["a u b v c d e w"],
+    );
+    check(r#""fair_keys":true,"key_weights":{"k":1}"#, &format!("{queue} · lease 6"), expect!["a u b v c w"]);
+    // A return gives back what its lease took.
+    check(
+        fair,
+        &format!("{queue} · lease 3 · nack a b u · lease 6"),
+        expect!["a u b · a(2) u(2) b(2) c v d"],
+    );
+}
+
+/// However few messages are out at once, and where keys are held back after each.
+#[test]
+fn turns_go_by_weights_however_few_are_out() {
+    let many = |key: &str, weight: u32| {
+        let one = |at| format!("{key}{at},key={key},weight={weight}");
+        (0..40).map(one).collect::<Vec<_>>().join(" ")
+    };
+    for (settings, at_once) in [
+        (r#""fair_keys":true"#, 1),
+        (r#""fair_keys":true"#, 2),
+        (r#""fair_keys":true"#, 5),
+        (r#""fair_keys":true,"group_limit":1"#, 1),
+        (r#""fair_keys":true,"key_rate_limit":{"messages":1,"per_ms":20}"#, 1),
+    ] {
+        let mut story = format!("publish {} {}", many("k", 3), many("l", 1));
+        let mut given = [0, 0];
+        while given[0] + given[1] < 40 {
+            let told = tell_story(settings, &format!("{story} · lease {at_once}"));
+            let leased = told.rsplit(" · ").next().expect("it says what it leased");
+            leased.split(' ').for_each(|name| given[usize::from(name.starts_with('l'))] += 1);
+            write!(story, " · lease {at_once} · ack {leased} · +20ms").expect("a text takes all");
+        }
+        assert_eq!(given, [30, 10], "{settings}, {at_once} at once");
+    }
+}
+
+#[test]
+fn a_weight_is_for_a_key_and_within_bounds() {
+    check(
+        r#""fair_keys":true"#,
+        "publish a,weight=2 · publish b,key=k,weight=0 · publish c,key=k,weight=1001 · publish d,key=k,weight=1000 · lease",
+        expect!["no: key-weight-alone · no: key-weight-invalid · no: key-weight-invalid · d"],
     );
 }
 

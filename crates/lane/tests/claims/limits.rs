@@ -107,6 +107,7 @@ fn who_asks_for_no_window_has_none_by_count() {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

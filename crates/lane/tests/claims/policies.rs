@@ -218,7 +218,7 @@ fn lanes_of_its_own_and_schemes_with_words_are_left_alone() {
     );
 }
 
-/// Dead letters of queues of other schemes can bring more priorities than there are lanes. Those that find none share the nearest.
+/// A history keeps the priorities of a queue of another scheme, and they may be more than there are lanes. Priorities that find none share the nearest.
 #[test]
 fn more_priorities_than_lanes_lose_no_message() {
     let die = |of: std::ops::Range<i32>| {
@@ -226,7 +226,7 @@ fn more_priorities_than_lanes_lose_no_message() {
         format!("publish {} · +1ms", given.join(" "))
     };
     check(
-        r#""scheme":"signed","dead_letter":{"queue":"r"},"dead_letter_expired":true"#,
+        r#""scheme":"signed","dead_letter":{"queue":"r"},"dead_letter_expired":true,"history":"r""#,
         &format!(
             r#"declare r "scheme":"max-255","order":"fifo" · {} · {} · in r · policy p r "max-priority":255 · lease 2 · restart · unpolicy p · lanes · lease 2"#,
             die(0..200),

@@ -18,6 +18,7 @@ fn numbered(origin: Option<Origin>) -> Publish {
         id: None,
         origin: origin.map(Box::new),
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -46,6 +46,7 @@ impl World {
             id: None,
             origin: None,
             key: None,
+            key_weight: None,
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -27,6 +27,7 @@ fn publish(queue: &str, priority: i64) -> Publish {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

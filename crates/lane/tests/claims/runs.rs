@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use overtake_lane::{
     Address, ApplyTo, Backlog, Broker, BrowseOrder, Command, Consume, ConsumerId, DeadLetterTo, Definition,
-    Effect, Fact, Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Pattern, Place, Policy, PolicyKind,
-    Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Refusal, Reply, Rewritten, RunId, RunRecord, Scheme, Seq,
-    Settings, SpillBounds, SpillPlan, Status, Step, Time, VhostId, Which,
+    Effect, Fact, Given, LaneChoice, LeaseTerm, Options, Order, Ordinals, Overflow, Pattern, Place, Policy,
+    PolicyKind, Priority, Publish, Pull, QueueId, RUN_LEN_MAX, Refusal, Reply, Rewritten, RunId, RunRecord,
+    Scheme, Seq, Settings, SpillBounds, SpillPlan, Status, Step, Time, VhostId, Which,
 };
 use proptest::prelude::*;
 
@@ -112,6 +112,7 @@ fn plain(priority: i64) -> Publish {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,
@@ -374,6 +375,90 @@ fn a_refused_request_that_brings_a_message_out_of_a_former_lane_has_it_leased() 
     assert_eq!(stage.broker.apply(NOW, replay, &mut step), Err(Refusal::NotDead));
     let given = step.effects.iter().filter(|effect| matches!(effect, Effect::Deliver(_)));
     assert_eq!(given.count(), 1, "{:?}", step.effects);
+}
+
+/// Nobody knows which is the least urgent before all have moved: the queue is over its limits until then.
+#[test]
+fn a_queue_evicts_the_least_urgent_of_messages_that_are_still_to_move_to_other_lanes() {
+    let full = Settings { max_length: 5, overflow: Overflow::Evict, ..Settings::default() };
+    let mut stage = Stage::new(Settings { order: Order::Fifo, ..full.clone() });
+    stage.publish(&[7, 9, 8, 0, 9]);
+    stage.spill(1, 2);
+    stage.spill(2, 3);
+    stage.broker.let_fetch(false);
+    stage.ask(Command::declare("q".into(), Box::new(full)));
+    stage.publish(&[3, 9]);
+    assert_eq!(seqs(&stage.broker).len(), 7);
+    stage.broker.let_fetch(true);
+    stage.broker.tick(NOW, &mut Step::default());
+    assert_eq!(move_on(&mut stage.broker), [2, 5, 7, 3, 1]);
+}
+
+/// What goes next, one after the other, each leased until the end.
+fn leased(broker: &mut Broker) -> Vec<u64> {
+    let next = |_| {
+        let pull = Pull {
+            consumer: ConsumerId(9),
+            queue: "q".into(),
+            max: 1,
+            max_bytes: 0,
+            term: LeaseTerm::OfQueue,
+            lanes: LaneChoice::default(),
+            until: NOW,
+        };
+        let mut step = Step::default();
+        broker.apply(NOW, Command::Pull(pull), &mut step).expect("it is there");
+        step.effects.iter().find_map(|effect| match effect {
+            Effect::Deliver(delivery) => Some(delivery.receipt.seq.0),
+            _ => None,
+        })
+    };
+    (0..100).map_while(next).collect()
+}
+
+#[test]
+fn keys_take_turns_wherever_their_messages_wait() {
+    let fair = Settings { fair_keys: true, key_weights: [("l".to_owned(), 2)].into(), ..Settings::default() };
+    let keys = "kkkkkklkkklkkllkkkmm";
+    let publish = |key: char| Publish { key: Some(key.to_string().into()), ..plain(5) };
+    let expected = [1, 7, 19, 11, 2, 14, 20, 15, 3, 4, 5, 6, 8, 9, 10, 12, 13, 16, 17, 18];
+    for (first, then) in [(0, 0), (20, 0), (4, 7), (9, 11)] {
+        let mut stage = Stage::new(fair.clone());
+        keys.chars().for_each(|key| drop(stage.ask(Command::Publish(publish(key)))));
+        for (run, most) in [(1, first), (2, then)].into_iter().filter(|(_, most)| *most > 0) {
+            stage.spill(run, most);
+        }
+        let (mut again, _) = stage.folded(|_| true);
+        let view = |broker: &Broker| broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there");
+        assert_eq!(view(&again).lanes[0].spilled, (first + then) as u64, "it stays where it is");
+        for broker in [&mut stage.broker, &mut again] {
+            let largest = |broker: &Broker| {
+                let keys = view(broker).keys.into_iter();
+                keys.map(|key| (key.key.to_string(), key.weight, key.ready, key.leased)).collect::<Vec<_>>()
+            };
+            let told = [("k".to_owned(), 1, 14, 0), ("l".to_owned(), 2, 4, 0), ("m".to_owned(), 1, 2, 0)];
+            assert_eq!(largest(broker), told);
+            assert_eq!(leased(broker), expected, "{first} and {then} in runs");
+            let told = told.map(|(key, weight, ready, leased)| (key, weight, leased, ready));
+            assert_eq!(largest(broker), told);
+        }
+    }
+}
+
+#[test]
+fn what_is_lost_of_a_key_leaves_the_turn_to_its_next_message() {
+    let fair = Settings { fair_keys: true, ..Settings::default() };
+    let mut stage = Stage::new(fair);
+    for key in "kkkkll".chars() {
+        stage.ask(Command::Publish(Publish { key: Some(key.to_string().into()), ..plain(5) }));
+    }
+    stage.spill(1, 6);
+    // The first two are found to be lost when the first one is to go, the last one is said to be.
+    stage.shelf.damage(RunId(1), [0, 1, 5]);
+    stage.broker.lose(Q, RunId(1), 5..6, &mut Step::default());
+    let view = stage.broker.view(NOW, VhostId::DEFAULT, "q").expect("it is there");
+    assert_eq!(view.keys.iter().map(|key| key.ready).collect::<Vec<_>>(), [4, 1]);
+    assert_eq!(leased(&mut stage.broker), [3, 5, 4]);
 }
 
 /// It takes no room of its queue, and a run does not know which of its messages those are.

@@ -310,6 +310,7 @@ fn time_never_goes_back_when_the_clock_does() {
         id: Some("a".into()),
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

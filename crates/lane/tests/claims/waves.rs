@@ -112,6 +112,7 @@ fn publish(priority: i64) -> Publish {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -88,6 +88,67 @@ fn what_takes_too_long_is_over() {
 }
 
 #[test]
+fn whoever_works_on_one_may_say_that_it_took_too_long() {
+    check(
+        r#""history":"h","delivery_limit":3,"dead_letter":{"queue":"r"}"#,
+        "declare h · declare r · publish a · lease · +5ms · finish a timeout exit=137 · left · lanes · in h · record a · deaths a · in r · left",
+        expect![
+            "made · made · a · empty · 4: 1 published 1 delivered 1 moved 1 dead-lettered · timeout in q/4, waited 0ms, ran 5ms, 1x, exit 137, error ran too long · q timeout by /q first, last by /q, now by /r · ready a"
+        ],
+    );
+    check(
+        "",
+        "publish a · lease · timeout a · show a · timeout a",
+        expect!["a · a 4 is dead in 4, leased 1x, died Timeout in q/4 after 1, 0ms ago · no: stale-receipt"],
+    );
+    check(
+        KEPT,
+        "declare h · publish a · lease · want-back a · finish a timeout · in h · record a",
+        expect!["made · a · cancelled in q/normal, waited 0ms, ran 0ms, 1x"],
+    );
+}
+
+#[test]
+fn what_ends_at_its_last_attempt_says_how_that_came_back() {
+    let settings = r#""history":"h","delivery_limit":1,"visibility_timeout_ms":50"#;
+    for (back, error) in [
+        ("lease · +50ms", "the lease ran out"),
+        ("lease · nack a", "negatively acknowledged"),
+        ("lease · finish a nack error=bad", "bad"),
+        ("consume w window=1 · cancel w", "the consumer went away"),
+    ] {
+        let told = tell_story(settings, &format!("declare h · publish a · {back} · in h · record a"));
+        assert!(told.ends_with(&format!("1x, error {error}")), "{back}: {told}");
+    }
+}
+
+#[test]
+fn an_attempt_whose_lease_ran_out_ends_its_message_as_long_as_that_waits() {
+    let settings = r#""history":"h","visibility_timeout_ms":50,"backoff":{"initial_ms":10},"max_active":1"#;
+    check(
+        settings,
+        "declare h · publish a,id=x b,id=b · lease · +50ms · finish-late x attempt=2 · finish-late x attempt=0 · finish-late x attempt=1 nack · left · finish-late x attempt=1 exit=0 · finish-late x attempt=1 · left · lease · in h · left · record a",
+        expect![
+            "made · a · no: stale-receipt · no: stale-receipt · ready b, delayed a · no: no-such-message · ready b · b · ready a · completed in q/4, waited 0ms, ran 50ms, 1x, exit 0"
+        ],
+    );
+    for (how, ended) in [("reject", "failed"), ("timeout", "timeout")] {
+        let told = tell_story(
+            settings,
+            &format!(
+                "declare h · publish a,id=x · lease · +50ms · +10ms · finish-late x {how} attempt=1 error=e · in h · record a"
+            ),
+        );
+        assert_eq!(told, format!("made · a · {ended} in q/4, waited 0ms, ran 60ms, 1x, error e"));
+    }
+    check(
+        settings,
+        "declare h · publish a,id=x · finish-late x attempt=1 · lease · +50ms · +10ms · lease · finish-late x attempt=1 · reject a · in h · replay a · in q · finish-late x attempt=1",
+        expect!["made · no: stale-receipt · a · a(2) · no: leased · no: stale-receipt"],
+    );
+}
+
+#[test]
 fn what_nobody_works_on_is_cancelled_at_once() {
     check(
         KEPT,

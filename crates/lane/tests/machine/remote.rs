@@ -261,6 +261,7 @@ impl Pair {
                     id: None,
                     origin: None,
                     key: None,
+                    key_weight: None,
                     ttl_ms: None,
                     base_ttl_ms: None,
                     delay_ms: 0,
@@ -336,7 +337,7 @@ impl Pair {
             let comes_back = match outcome {
                 Outcome::Ack => None,
                 Outcome::Release => Some(PutBack::Released),
-                Outcome::Nack { .. } | Outcome::Reject => Some(PutBack::Failed),
+                Outcome::Nack { .. } | Outcome::Reject | Outcome::Timeout => Some(PutBack::Failed),
             };
             pair.kept.end(&receipt, comes_back);
             assert_eq!(pair.takers.settled(pair.now, &receipt, step), terms == Terms::Held);

@@ -79,6 +79,7 @@ impl All {
             id: None,
             origin: None,
             key: None,
+            key_weight: None,
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -118,6 +118,7 @@ impl Twin {
             id: None,
             origin: None,
             key: key.map(|key| format!("k{key}").into()),
+            key_weight: None,
             ttl_ms,
             base_ttl_ms: None,
             delay_ms,
@@ -199,7 +200,7 @@ impl Twin {
             Outcome::Ack => self.model.ack(seq),
             Outcome::Nack { delay_ms } => self.model.back(seq, Back::Failed(delay_ms)),
             Outcome::Release => self.model.back(seq, Back::Released),
-            Outcome::Reject => self.model.reject(seq),
+            Outcome::Reject | Outcome::Timeout => self.model.reject(seq),
         }
         let receipts = vec![self.receipts[&seq]];
         assert!(self.ask(Command::Settle { receipts, outcome }), "a lease that is out can be settled");

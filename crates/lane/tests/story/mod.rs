@@ -9,7 +9,7 @@
 //!
 //! | step | does |
 //! |---|---|
-//! | `publish a:5 b c:9,ttl=500,delay=100,key=k,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
+//! | `publish a:5 b c:9,ttl=500,delay=100,key=k,weight=2,id=x,bytes=7,to=x/rk` | publishes; an id of its own only with `id=` |
 //! | `publish a,copies=q:0:500+r:-+s:own` | as routes would have it: queue, level, time to live |
 //! | `publish? a:5` | the same, and says `a@position/position in priority` |
 //! | `lease`, `lease 3 for=1000 wait=500 bytes=9 as=p least=5 except=9/7 one=` | pulls; says what it got, later when it waits |
@@ -28,7 +28,7 @@
 //! | `vhost v queues=2 about=x tag=y` · `drop-vhost v` · `at v` · `vhosts` | makes one or changes it; its end; all that follows is asked there; how many queues are where |
 //! | `policy p ^q first=1 to=queues "max-length":2` · `unpolicy p` | also `operator`, `unoperator`; `rules`: what is other than declared, and why |
 //! | `restart` | the consumers are gone and the facts are folded into a new broker |
-//! | `finish` · `want-back` · `record` · `work` | see `work.rs` |
+//! | `finish` · `finish-late` · `want-back` · `record` · `work` | see `work.rs` |
 //! | `queues` · `left` · `lanes` · `order` · `show a` · `deaths a` · `position a` | what is to be seen |
 
 mod work;
@@ -225,11 +225,12 @@ impl Stage {
             }
             "end" => self.run(Command::EndSession { session: session(words.plain[0]) }),
             "check" => self.run(Command::CheckQueue { name: words.plain[0].into() }),
-            "ack" | "nack" | "release" | "reject" => {
+            "ack" | "nack" | "release" | "reject" | "timeout" => {
                 let receipts = words.plain.iter().map(|name| self.receipt(name)).collect();
                 self.run(Command::Settle { receipts, outcome: outcome(verb, &words) });
             }
             "finish" => self.finish(&words),
+            "finish-late" => self.finish_late(&words),
             "want-back" => self.want_back(words.plain[0]),
             "record" => self.say_record(words.plain[0]),
             "work" => self.say_work(words.plain[0]),
@@ -455,6 +456,7 @@ impl Stage {
             id: words.keys.get("id").map(|id| (*id).into()),
             origin: None,
             key: words.keys.get("key").map(|key| (*key).into()),
+            key_weight: words.number("weight").map(|weight| weight as u32),
             ttl_ms: words.number("ttl"),
             base_ttl_ms: None,
             delay_ms: words.number("delay").unwrap_or(0),
@@ -763,6 +765,7 @@ fn outcome(verb: &str, words: &Words<'_>) -> Outcome {
         "nack" => Outcome::Nack { delay_ms: words.number("delay") },
         "release" => Outcome::Release,
         "reject" => Outcome::Reject,
+        "timeout" => Outcome::Timeout,
         other => panic!("{other} settles nothing"),
     }
 }

@@ -2,28 +2,30 @@
 //!
 //! | step | does |
 //! |---|---|
-//! | `finish a exit=0 error=x output=y` | acknowledges by the latest receipt, with a report; `nack`, `release` or `reject` as a further word: settles so |
+//! | `finish a exit=0 error=x output=y` | acknowledges by the latest receipt, with a report; `nack`, `release`, `reject` or `timeout` as a further word: settles so |
+//! | `finish-late a attempt=1 exit=0` | ends a message that waits after this attempt, by its id; further words as of `finish` |
 //! | `want-back a` | cancels messages; `all` for all that can be |
 //! | `record a` | says how the work on it went: `completed in q/4, waited 5ms, ran 3ms, 2x, exit 0, error x, output y` |
 //! | `work a` | says what goes on: `for 3ms, ends in 7ms, wanted back` |
 
 use std::fmt::Write;
 
-use overtake_lane::{Command, Report};
+use overtake_lane::{Command, Outcome, Report};
 
 use super::{Stage, Words, outcome};
 
 impl Stage {
     pub(super) fn finish(&mut self, words: &Words<'_>) {
         let receipt = self.receipt(words.plain[0]);
-        let said = |key| words.keys.get(key).map(|word| super::text(word).into());
-        let report = Report {
-            exit_code: words.keys.get("exit").map(|code| code.parse().expect("a number")),
-            error: said("error"),
-            output: said("output"),
-        };
-        let outcome = outcome(words.plain.get(1).copied().unwrap_or("ack"), words);
-        self.run(Command::Finish { receipt, outcome, report: Box::new(report) });
+        let (outcome, report) = ended(words);
+        self.run(Command::Finish { receipt, outcome, report });
+    }
+
+    pub(super) fn finish_late(&mut self, words: &Words<'_>) {
+        let (queue, id) = (self.queue.clone(), words.plain[0].into());
+        let attempt = words.number("attempt").expect("an attempt") as u32;
+        let (outcome, report) = ended(words);
+        self.run(Command::FinishLate { queue, id, attempt, outcome, report });
     }
 
     pub(super) fn want_back(&mut self, name: &str) {
@@ -71,4 +73,15 @@ impl Stage {
         }
         self.said.push(text);
     }
+}
+
+/// How the work went.
+fn ended(words: &Words<'_>) -> (Outcome, Box<Report>) {
+    let said = |key| words.keys.get(key).map(|word| super::text(word).into());
+    let report = Report {
+        exit_code: words.keys.get("exit").map(|code| code.parse().expect("a number")),
+        error: said("error"),
+        output: said("output"),
+    };
+    (outcome(words.plain.get(1).copied().unwrap_or("ack"), words), Box::new(report))
 }

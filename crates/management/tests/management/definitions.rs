@@ -134,7 +134,7 @@ async fn what_cannot_be_is_named_with_its_place_and_nothing_is_done() {
     check("/bindings/0/source", json!("no"), "bindings[0]: there is no exchange 'no' in vhost 'prod'").await;
     check("/bindings/1/destination", json!("no"), "bindings[1]: there is no queue 'no'").await;
     check("/policies", json!([{"name": "ha"}]), "policies[0]").await;
-    let list = "expected a table, found a list";
+    let list = "expected an object, found a list";
     let with = |settings: Value| json!([{"name": "q", "vhost": "prod", "settings": settings}]);
     for settings in [
         json!([]),

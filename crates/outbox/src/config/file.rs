@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use overtake_lane::Scheme;
 use overtake_peer::{Secret, Tls};
 use serde::{Deserialize, Deserializer};
 
+use super::lanes::{EnvironmentSection, LanesTable, ServerSection};
 use super::time::{Time, TimeOrNever};
 use crate::policy::Retry;
 use crate::relay::{Cleaning, Settings};
@@ -19,6 +21,8 @@ pub(super) type Wrong = (String, String);
 const ID_LEN_MAX: usize = 100;
 /// Most rows of a claim.
 const BATCH_MAX: usize = 10_000;
+/// Most groups of a category that are named.
+const GROUPS_MAX: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,8 +30,11 @@ pub(super) struct File {
     pub(super) database: DatabaseSection,
     #[serde(default)]
     pub(super) sink: SinkSection,
+    pub(super) lanes: Option<LanesTable>,
     #[serde(default)]
-    pub(super) lanes: LanesSection,
+    pub(super) server: ServerSection,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, EnvironmentSection>,
     #[serde(default)]
     pub(super) relay: RelaySection,
     #[serde(default)]
@@ -212,6 +219,7 @@ pub(super) struct BrokerSection {
     #[serde(default)]
     body: Body,
     content_type: Option<String>,
+    priority_scheme: Option<Scheme>,
 }
 
 impl BrokerSection {
@@ -242,6 +250,7 @@ impl BrokerSection {
             is_mandatory: self.mandatory,
             body: self.body,
             content_type: self.content_type.clone().unwrap_or(own.content_type),
+            priority_scheme: self.priority_scheme.unwrap_or(own.priority_scheme),
         })
     }
 }
@@ -270,7 +279,7 @@ pub(super) struct RedisSection {
 #[cfg(feature = "redis")]
 impl RedisSection {
     /// # Errors
-    /// What it must be, as a phrase.
+    /// The rule that it breaks, as a phrase.
     pub(super) fn trim_every(&self) -> Result<Option<Duration>, String> {
         match self.trim_settled_every {
             Some(Time(Duration::ZERO)) => Err("it must be longer than no time, such as \"1m\"".to_owned()),
@@ -289,28 +298,6 @@ impl RedisSection {
     }
 }
 
-/// As `[server.priority_lanes]`.
-#[derive(Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LanesSection {
-    enabled: bool,
-    threshold: i32,
-    backfill_suffix: String,
-}
-
-impl Default for LanesSection {
-    fn default() -> Self {
-        Self { enabled: false, threshold: 0, backfill_suffix: "backfill".to_owned() }
-    }
-}
-
-#[cfg(feature = "redis")]
-impl LanesSection {
-    pub(super) fn lanes(&self) -> Result<overtake_streams::Lanes, String> {
-        overtake_streams::Lanes::new(self.enabled, self.threshold, self.backfill_suffix.clone())
-    }
-}
-
 // ---- how ----
 
 #[derive(Default, Deserialize)]
@@ -324,6 +311,7 @@ pub(super) struct RelaySection {
     poll_max: Option<Time>,
     keep_key_order: bool,
     lag_every: Option<Time>,
+    lag_groups_max: Option<usize>,
 }
 
 #[derive(Default, Deserialize)]
@@ -379,6 +367,7 @@ pub(super) fn settings(
             every: time(clean.every, own.cleaning.every),
         },
         lag_every: time(relay.lag_every, own.lag_every),
+        lag_groups_max: relay.lag_groups_max.unwrap_or(own.lag_groups_max),
     };
     check(&settings, table)?;
     Ok(settings)
@@ -411,7 +400,12 @@ fn check(settings: &Settings, table: &Table) -> Result<(), Wrong> {
         (!(0.0..=1.0).contains(&retry.jitter), "retry.jitter", "a part, 0 to 1"),
         (cleaning.batch == 0 || cleaning.batch > BATCH_MAX, "clean.batch", "1 to 10,000 rows"),
         (cleaning.every < millis(1_000), "clean.every", "at least \"1s\""),
-        (settings.lag_every < millis(1_000), "relay.lag_every", "at least \"1s\""),
+        (
+            !settings.lag_every.is_zero() && settings.lag_every < millis(1_000),
+            "relay.lag_every",
+            "at least \"1s\", or \"0s\" to count nothing",
+        ),
+        (settings.lag_groups_max > GROUPS_MAX, "relay.lag_groups_max", "0 to 1,000 groups"),
     ];
     if let Some((_, key, must)) = refuse.into_iter().find(|(is_wrong, ..)| *is_wrong) {
         return Err((key.to_owned(), format!("it must be: {must}")));

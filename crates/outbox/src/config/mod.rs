@@ -1,10 +1,12 @@
 //! `relay.toml`: which database, which sink, and how. What is wrong with it is said with its line and key.
 
 mod file;
+mod lanes;
 mod place;
 mod time;
 mod told;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ use overtake_client::ConnectOptions;
 use overtake_peer::{Login, MASK, Secret, Tls, Vault, masked};
 
 use self::file::{File, SinkSection};
+use self::lanes::LanesSections;
 use self::place::Place;
 use crate::database::{Address, Database};
 use crate::error::Error;
@@ -58,7 +61,7 @@ enum SinkOf {
 /// Why a configuration is refused: where, and what is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The file.
+    /// The file; empty where a variable of the environment is at fault.
     pub path: PathBuf,
     /// From 1; 0: nowhere in particular.
     pub line: usize,
@@ -70,11 +73,15 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
+        if self.path.as_os_str().is_empty() {
+            f.write_str("environment: ")?;
+        } else {
+            write!(f, "{}", self.path.display())?;
+            if self.line > 0 {
+                write!(f, ":{}", self.line)?;
+            }
+            f.write_str(": ")?;
         }
-        f.write_str(": ")?;
         if !self.key.is_empty() {
             write!(f, "`{}`: ", self.key)?;
         }
@@ -85,23 +92,40 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads a file's text; its path is for errors.
+    /// Reads a file's text; its path is for errors. No variable of the environment holds.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first thing that is wrong.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
-        Self::parse_at(Place { text, path: path.as_ref() })
+        Self::parse_with(text, path, &BTreeMap::new())
     }
 
-    // Apart from `parse`, whose callers would compile it again.
-    fn parse_at(place: Place<'_>) -> Result<Self, ConfigError> {
+    /// The same, with the variables of the environment that say which lanes there are: `OVERTAKE_ENV` names the table `[env.NAME]` that holds, and
+    /// `OVERTAKE__SERVER__PRIORITY_LANES__…` go before the file, as for the broker. `variables` are all there are, by name; others count nothing.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn parse_with(
+        text: &str,
+        path: impl AsRef<Path>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        Self::parse_at(Place { text, path: path.as_ref() }, variables)
+    }
+
+    // Apart from `parse_with`, whose callers would compile it again.
+    fn parse_at(place: Place<'_>, variables: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
         let text = place.text;
         let file: File = toml::from_str(text).map_err(|error| place.of_parser(&error))?;
-        let at = |(key, why): (String, String)| place.of_key(&key, why);
+        let at = |(key, why): (String, String)| match key.is_empty() {
+            true => ConfigError { path: PathBuf::new(), line: 0, key, what: why },
+            false => place.of_key(&key, why),
+        };
         let database = file.database;
         let (table, notify) = (database.table().map_err(at)?, database.notify);
         table.check().map_err(|(key, why)| place.of_key(&format!("database.{key}"), why))?;
-        let sink = sink(file.sink, &file.lanes).map_err(at)?;
+        let lanes = LanesSections { former: file.lanes, server: file.server, environments: file.env };
+        let sink = sink(file.sink, lanes, variables).map_err(at)?;
         let settings = file::settings(file.relay, file.retry, file.clean, &table).map_err(at)?;
         if let file::UrlSection::Plain(url) = &database.url
             && !url.starts_with("sqlite:")
@@ -187,14 +211,16 @@ impl Config {
     }
 }
 
-fn sink(section: SinkSection, lanes: &file::LanesSection) -> Result<SinkOf, (String, String)> {
+#[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "variables say lanes of streams"))]
+fn sink(
+    section: SinkSection,
+    lanes: LanesSections,
+    variables: &BTreeMap<String, String>,
+) -> Result<SinkOf, file::Wrong> {
     let wrong = |key: &str, why: String| (key.to_owned(), why);
     match (section.overtake, section.redis) {
         (Some(broker), None) => {
-            if *lanes != file::LanesSection::default() {
-                let why = "lanes are for the sink `redis`; queues of the broker have lanes of their own";
-                return Err(wrong("lanes", why.to_owned()));
-            }
+            lanes.refuse()?;
             let settings =
                 broker.settings().map_err(|(key, why)| wrong(&format!("sink.overtake.{key}"), why))?;
             let url = broker.url.clone();
@@ -203,7 +229,7 @@ fn sink(section: SinkSection, lanes: &file::LanesSection) -> Result<SinkOf, (Str
         }
         #[cfg(feature = "redis")]
         (None, Some(server)) => {
-            let lanes = lanes.lanes().map_err(|why| wrong("lanes.backfill_suffix", why))?;
+            let lanes = lanes.lanes(variables)?;
             server.server().map_err(|why| wrong("sink.redis.url", why))?;
             let layout = overtake_streams::Layout { lanes, is_partitioned: server.partitions };
             let trim_every =

@@ -23,11 +23,11 @@ fn a_database_and_a_sink_are_enough() {
 fn an_error_names_its_line_and_its_key() {
     check(
         "exchang = \"x\"\n",
-        "relay.toml:5: `sink.overtake.exchang`: unknown field `exchang`, expected one of `url`, `password`, `tls`, `exchange`, `routing_key`, `queue`, `mandatory`, `body`, `content_type`",
+        "relay.toml:5: `sink.overtake.exchang`: unknown field `exchang`, expected one of `url`, `password`, `tls`, `exchange`, `routing_key`, `queue`, `mandatory`, `body`, `content_type`, `priority_scheme`",
     );
     check(
         "[relay]\nbatch = \"many\"\n",
-        "relay.toml:6: `relay.batch`: expected a whole number of at least 0, found a text",
+        "relay.toml:6: `relay.batch`: expected a whole number of at least 0, found a string",
     );
     check(
         "[relay]\nid = \"a\"\nlock = \"30\"\n",
@@ -118,6 +118,43 @@ fn anothers_table_is_mapped() {
     let error = Config::parse(&text.replace("-25", "-25\nbackfill_suffix = \"dlq\""), "relay.toml")
         .expect_err("refused");
     assert_eq!((error.line, error.key.as_str()), (19, "lanes.backfill_suffix"));
+}
+
+#[test]
+fn lanes_are_said_once_and_by_an_environment_of_the_file() {
+    let text = "[database]\nurl = \"sqlite:a\"\n[sink.redis]\nurl = \"redis://h\"\n[server.priority_lanes]\nenabled = true\n";
+    let parse = |text: &str, variable: (&'static str, &'static str)| {
+        let variables = [(variable.0.to_owned(), variable.1.to_owned())].into();
+        Config::parse_with(text, "relay.toml", &variables)
+    };
+    let refused = |text: &str, variable| parse(text, variable).expect_err("refused").to_string();
+    assert_eq!(
+        refused(&format!("{text}[lanes]\n"), ("", "")),
+        "relay.toml:7: `lanes`: `server.priority_lanes` says the same: leave this table out"
+    );
+    assert!(parse(text, ("OVERTAKE_ENV", "production")).is_ok(), "the file is the same in all of them");
+    assert_eq!(
+        refused(&format!("{text}[env.development]\n[env.staging]\n"), ("OVERTAKE_ENV", "production")),
+        "relay.toml:7: `env`: OVERTAKE_ENV is `production`, and the file has `development`, `staging`: add [env.production], or name one of these"
+    );
+    assert_eq!(
+        refused(&format!("{text}[env.staging.server.priority_lanes]\nbackfill_suffix = \"a:b\"\n"), ("", "")),
+        "relay.toml:8: `env.staging.server.priority_lanes.backfill_suffix`: `a:b` has a colon, which stands between the parts of a stream's name"
+    );
+    let variable = "OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD";
+    assert_eq!(
+        refused(text, (variable, "low")),
+        format!("environment: {variable}: `low` is no whole number from -2147483648 to 2147483647")
+    );
+    let misspelled = "OVERTAKE__SERVER__PRIORITY_LANES__ENABELD";
+    let why = format!(
+        "environment: there is no variable {misspelled}; there are OVERTAKE__SERVER__PRIORITY_LANES__ENABLED, "
+    );
+    assert!(refused(text, (misspelled, "true")).starts_with(&why));
+    assert!(parse(LEAST, (misspelled, "true")).is_ok(), "a relay to the broker reads none");
+    let broker = LEAST.to_owned() + "[server.priority_lanes]\nenabled = true\n";
+    assert!(refused(&broker, ("", "")).contains("`server.priority_lanes`: lanes are for the sink `redis`"));
+    assert!(parse(LEAST, ("OVERTAKE__SERVER__PRIORITY_LANES__ENABLED", "true")).is_ok());
 }
 
 #[test]

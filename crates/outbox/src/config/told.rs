@@ -24,6 +24,16 @@ impl Config {
         }
     }
 
+    /// The lanes of the streams that rows go to; nothing where they go to a broker.
+    #[cfg(feature = "redis")]
+    #[must_use]
+    pub fn lanes(&self) -> Option<&overtake_streams::Lanes> {
+        match &self.sink {
+            SinkOf::Broker { .. } => None,
+            SinkOf::Streams { settings, .. } => Some(&settings.layout.lanes),
+        }
+    }
+
     /// Where rows go.
     #[must_use]
     pub fn sink_name(&self) -> String {

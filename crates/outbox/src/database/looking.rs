@@ -1,5 +1,6 @@
 //! What people ask of an outbox, and what they may change.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use overtake_client::outbox::Dialect;
@@ -8,7 +9,7 @@ use super::pool::{Argument, Sql};
 use super::statements::{PUT_BACK_MAX, limited};
 use super::{Cell, Database};
 use crate::error::Error;
-use crate::row::text_of;
+use crate::row::{stream_of, text_of};
 use crate::table::{Status, StreamOf};
 
 /// What of one priority waits to be published.
@@ -104,6 +105,33 @@ impl Database {
         }
         lags.sort_by_key(|lag| std::cmp::Reverse(lag.priority));
         Ok(lags)
+    }
+
+    /// The streams of the newest rows by their keys, each once: of ten thousand rows, or a thousand where a stream stands inside another column. A row that names none is passed over.
+    ///
+    /// # Errors
+    /// Of the database.
+    pub async fn streams(&self) -> Result<Vec<String>, Error> {
+        let g = &self.grammar;
+        let from = &g.table.columns.stream;
+        let (column, rows) = match from {
+            StreamOf::Fixed(stream) => return Ok(vec![stream.clone()]),
+            StreamOf::Column(name) => (g.text(name), 10_000),
+            StreamOf::Pointer { column, .. } => (g.object(column), 1_000),
+        };
+        let newest = format!(
+            "SELECT {column} AS named FROM {} WHERE 1 = 1{} ORDER BY {} DESC LIMIT {rows}",
+            g.table(),
+            g.only(),
+            g.quote(&g.table.columns.id),
+        );
+        let sql = match from {
+            StreamOf::Column(_) => format!("SELECT DISTINCT named FROM ({newest}) AS newest"),
+            _ => newest,
+        };
+        let found = self.others.lines(&sql.into(), &[]).await?;
+        let streams: BTreeSet<_> = found.iter().filter_map(|line| stream_of(from, &line[0]).ok()).collect();
+        Ok(streams.into_iter().collect())
     }
 
     /// Which claims have rows, those with the most first, a thousand at most.

@@ -12,6 +12,7 @@
 //! The next claim is made while the last is published, so an urgent row waits for what is claimed already and no more. A sink or a database that is lost costs no row an
 //! attempt.
 
+mod counting;
 mod due;
 mod marking;
 mod publishing;
@@ -26,6 +27,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::AbortHandle;
 
+use self::counting::Counting;
 use self::due::Due;
 use self::marking::Marker;
 use self::publishing::{Publisher, Ready};
@@ -58,8 +60,10 @@ pub struct Settings {
     pub retry: Retry,
     /// What becomes of rows that are done.
     pub cleaning: Cleaning,
-    /// How often what waits is counted.
+    /// How often what waits is counted, in the table and by the groups of consumers; zero: never.
     pub lag_every: Duration,
+    /// Of how many groups of consumers of a category the lag is told by name, at most; the others are told together. 0: no groups are counted.
+    pub lag_groups_max: usize,
 }
 
 /// What becomes of rows that are done.
@@ -88,6 +92,7 @@ impl Default for Settings {
             retry: Retry::default(),
             cleaning: Cleaning::default(),
             lag_every: Duration::from_secs(10),
+            lag_groups_max: 20,
         }
     }
 }
@@ -158,6 +163,14 @@ impl Relay {
         let (claimed, batches) = mpsc::channel(settings.batches_ahead.max(1));
         let (tried, outcomes) = mpsc::channel(settings.batches_ahead.max(1));
 
+        let is_counted = settings.lag_groups_max > 0 && !settings.lag_every.is_zero();
+        let counting = sink.groups().filter(|_| is_counted).map(|groups| Counting {
+            groups,
+            database: database.clone(),
+            every: settings.lag_every,
+            named_max: settings.lag_groups_max,
+            watch: watch.clone(),
+        });
         let publisher = Publisher {
             sink,
             batches,
@@ -191,6 +204,7 @@ impl Relay {
             Guard(tokio::spawn(upkeep.run()).abort_handle()),
             Guard(tokio::spawn(listen(database.clone(), Arc::clone(&hint))).abort_handle()),
         ];
+        let counting = counting.map(|counting| Guard(tokio::spawn(counting.run()).abort_handle()));
 
         let claiming = Claiming {
             places: Arc::new(Semaphore::new(settings.batches_ahead.max(1))),
@@ -207,7 +221,7 @@ impl Relay {
         // Each ends when the one before it has.
         let _ = publishing.await;
         let _ = marking.await;
-        drop(beside);
+        drop((beside, counting));
         database.close().await;
     }
 }

@@ -18,7 +18,7 @@ const UNDATED_EVERY: Duration = Duration::from_secs(30);
 /// What is due one after the other is asked for together.
 const TOGETHER: Duration = Duration::from_millis(20);
 /// Counting takes at most a part of the time.
-const COUNTING_PART: u32 = 20;
+pub(super) const COUNTING_PART: u32 = 20;
 
 pub(super) struct Upkeep {
     pub(super) database: Database,
@@ -36,13 +36,20 @@ struct Times {
     round: Instant,
     undated: Instant,
     clean: Instant,
-    lag: Instant,
+    /// Nothing: never.
+    lag: Option<Instant>,
 }
 
 impl Upkeep {
     pub(super) async fn run(self) {
         let now = Instant::now();
-        let mut times = Times { last: now, round: now, undated: now, clean: now, lag: now };
+        let mut times = Times {
+            last: now,
+            round: now,
+            undated: now,
+            clean: now,
+            lag: (!self.lag_every.is_zero()).then_some(now),
+        };
         let mut trouble = Trouble::new("the outbox cannot be looked after");
         loop {
             let wait = match self.turn(&mut times).await {
@@ -60,7 +67,8 @@ impl Upkeep {
     }
 
     fn next(&self, times: &Times) -> Instant {
-        let next = times.round.min(times.undated).min(times.clean).min(times.lag);
+        let next = times.round.min(times.undated).min(times.clean);
+        let next = times.lag.map_or(next, |lag| lag.min(next));
         self.due.next().map_or(next, |due| due.max(times.last + TOGETHER).min(next))
     }
 
@@ -79,10 +87,10 @@ impl Upkeep {
             self.clean().await?;
             times.clean = now + self.cleaning.every;
         }
-        if times.lag <= now {
+        if times.lag.is_some_and(|lag| lag <= now) {
             let lag = self.database.lag().await?;
             self.watch.count(|seen| seen.lag = lag);
-            times.lag = now + self.lag_every.max(now.elapsed() * COUNTING_PART);
+            times.lag = Some(now + self.lag_every.max(now.elapsed() * COUNTING_PART));
         }
         Ok(())
     }

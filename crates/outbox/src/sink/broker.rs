@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use overtake_client::{Client, Confirm, ConnectOptions, Error, Message, To};
+use overtake_lane::Scheme;
 use tokio::time::timeout_at;
 
 use super::{Answer, Sink, envelope};
 use crate::row::{Outcome, Row};
 
+/// The header with the scheme of a message's priority, by which each queue takes what is as urgent in its own.
+const PRIORITY_SCHEME: &str = "x-overtake-priority-scheme";
 /// The header with a row's metadata.
 const METADATA: &str = "x-metadata";
 /// How long confirms may take, where the claim's lock leaves so much: a broker that is started again is back by then, and the client with it.
@@ -39,6 +42,8 @@ pub struct BrokerSettings {
     pub body: Body,
     /// What is said of the body's type; empty: nothing.
     pub content_type: String,
+    /// The scheme of the rows' priorities.
+    pub priority_scheme: Scheme,
 }
 
 impl Default for BrokerSettings {
@@ -49,6 +54,7 @@ impl Default for BrokerSettings {
             is_mandatory: true,
             body: Body::Data,
             content_type: "application/json".to_owned(),
+            priority_scheme: Scheme::Signed,
         }
     }
 }
@@ -139,6 +145,7 @@ impl BrokerSettings {
             Body::Envelope => envelope(row, row.metadata.as_deref())?,
         };
         let mut message = Message::new(body).id(&row.message_id).priority(row.priority);
+        message = message.header(PRIORITY_SCHEME, self.priority_scheme.to_string().as_str());
         if !self.content_type.is_empty() {
             message = message.content_type(&self.content_type);
         }

@@ -11,6 +11,7 @@ use std::time::Instant;
 pub use self::broker::{Body, BrokerSettings, BrokerSink};
 #[cfg(feature = "redis")]
 pub use self::streams::{StreamsSettings, StreamsSink};
+use crate::metrics::GroupLag;
 use crate::row::{Outcome, Row};
 
 /// A future that a sink answers with.
@@ -27,6 +28,17 @@ pub trait Sink: Send {
     /// Publishes rows, in this order, and says of each what became of it once that is durable. What is not known by `until` is [`Outcome::Lost`]: somebody else may have the
     /// rows by then. Where one is lost, [`Sink::ready`] is asked before the next.
     fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>>;
+
+    /// Counts the groups of consumers, beside what is published; nothing where the sink knows no groups.
+    fn groups(&self) -> Option<Box<dyn Groups>> {
+        None
+    }
+}
+
+/// Tells how far the groups of consumers are that read what a sink gets.
+pub trait Groups: Send + Sync {
+    /// How far each group is in each lane of the categories that the sink was given lately, and of `also`; then the faults: what could not be asked, and why.
+    fn count<'a>(&'a self, also: &'a [String]) -> Answer<'a, (Vec<GroupLag>, Vec<String>)>;
 }
 
 /// A row as one JSON object, `{"data": …, "metadata": …}`: the data as they stand in the table, and these metadata, or null.

@@ -1,15 +1,18 @@
 //! Streams of Redis and Valkey, in the layout that `overtake-streams` reads.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use overtake_peer::redis::{Fault, RedisServer};
-use overtake_streams::{FIELD, Lags, Layout, Writer, describe};
-use tokio::task::JoinHandle;
+use overtake_streams::{CategoryLag, FIELD, Lag, Lags, Lanes, Layout, Writer, describe};
+use tokio::task::AbortHandle;
 use tokio::time::timeout_at;
 
-use super::{Answer, Sink, envelope};
+use super::{Answer, Groups, Sink, envelope};
+use crate::metrics::GroupLag;
 use crate::row::{Outcome, Row};
 
 /// How rows become entries.
@@ -28,24 +31,133 @@ pub struct StreamsSink {
     server: RedisServer,
     settings: StreamsSettings,
     writer: Option<Writer>,
-    trimming: Trimming,
+    categories: Arc<Mutex<Categories>>,
+    /// Trims beside what is published, and ends with the sink.
+    trimming: Option<Trimming>,
 }
 
-/// Which categories are to be trimmed, and when.
-struct Trimming {
-    /// When it was begun last, or when the sink was made.
-    begun_at: Instant,
-    /// Those that were written since.
-    categories: BTreeSet<String>,
-    task: Option<JoinHandle<()>>,
+/// Most categories that are remembered. The category that was written longest ago is forgotten first.
+const CATEGORIES_MAX: usize = 10_000;
+/// Most categories whose groups are counted, those that were written last.
+const COUNTED_MAX: usize = 100;
+
+/// The categories that were written since the relay began.
+#[derive(Default)]
+struct Categories {
+    /// With the number of the batch that wrote each last.
+    written: BTreeMap<String, u64>,
+    batch: u64,
+}
+
+impl Categories {
+    fn note(&mut self, rows: &[&Row]) {
+        self.batch += 1;
+        for category in rows.iter().filter_map(|row| row.stream.as_ref().ok()) {
+            match self.written.get_mut(category) {
+                Some(batch) => *batch = self.batch,
+                None => {
+                    if self.written.len() >= CATEGORIES_MAX {
+                        let oldest = self.written.iter().min_by_key(|(_, batch)| **batch);
+                        let oldest = oldest.map(|(category, _)| category.clone());
+                        oldest.map(|category| self.written.remove(&category));
+                    }
+                    self.written.insert(category.clone(), self.batch);
+                }
+            }
+        }
+    }
+
+    /// At most `max` categories, the last written first.
+    fn last(&self, max: usize) -> Vec<String> {
+        let mut all: Vec<_> = self.written.iter().collect();
+        all.sort_by_key(|(_, batch)| Reverse(**batch));
+        all.into_iter().take(max).map(|(category, _)| category.clone()).collect()
+    }
+}
+
+/// A task that ends when this is dropped.
+struct Trimming(AbortHandle);
+
+impl Drop for Trimming {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Deletes what every group has settled, again and again.
+async fn trim(server: RedisServer, lanes: Lanes, categories: Arc<Mutex<Categories>>, every: Duration) {
+    let lags = Lags::new(&server);
+    loop {
+        tokio::time::sleep(every).await;
+        let written = lock(&categories).last(CATEGORIES_MAX);
+        for category in written {
+            match lags.trim(&category, &lanes).await {
+                Ok(entries) => tracing::debug!(category, entries, "settled entries are deleted"),
+                Err(why) => tracing::warn!(category, why, "settled entries are not deleted"),
+            }
+        }
+    }
+}
+
+fn lock(categories: &Mutex<Categories>) -> MutexGuard<'_, Categories> {
+    categories.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How far groups are, asked over a connection of its own.
+struct StreamGroups {
+    lags: Lags,
+    lanes: Lanes,
+    categories: Arc<Mutex<Categories>>,
+}
+
+impl StreamGroups {
+    fn of(&self, category: &str, told: CategoryLag) -> Vec<GroupLag> {
+        let of_group = |(group, lags): (String, Vec<Lag>)| {
+            let in_primary = lags.first().is_some_and(|lag| lag.has_group);
+            let of_lane = |lag: &Lag| GroupLag {
+                category: category.to_owned(),
+                group: Some(group.clone()),
+                lane: lag.lane.name(),
+                stream: self.lanes.stream(category, lag.lane),
+                waiting: lag.waiting,
+                pending: lag.pending,
+                oldest_s: lag.oldest_s,
+                is_unread: in_primary && !lag.has_group && lag.waiting > 0,
+            };
+            lags.iter().map(of_lane).collect::<Vec<_>>()
+        };
+        told.groups.into_iter().flat_map(of_group).collect()
+    }
+}
+
+impl Groups for StreamGroups {
+    fn count<'a>(&'a self, also: &'a [String]) -> Answer<'a, (Vec<GroupLag>, Vec<String>)> {
+        Box::pin(async move {
+            let mut asked = lock(&self.categories).last(COUNTED_MAX);
+            let more =
+                also.iter().filter(|category| !asked.contains(category)).cloned().collect::<BTreeSet<_>>();
+            asked.extend(more);
+            asked.truncate(COUNTED_MAX);
+            let (mut groups, mut faults) = (Vec::new(), Vec::new());
+            for category in asked {
+                match self.lags.of_all(&category, &self.lanes).await {
+                    Ok(mut told) => {
+                        faults.append(&mut told.broken);
+                        groups.append(&mut self.of(&category, told));
+                    }
+                    Err(why) => faults.push(why),
+                }
+            }
+            (groups, faults)
+        })
+    }
 }
 
 impl StreamsSink {
     /// Rows become entries of the server's streams.
     #[must_use]
     pub fn new(server: RedisServer, settings: StreamsSettings) -> Self {
-        let trimming = Trimming { begun_at: Instant::now(), categories: BTreeSet::new(), task: None };
-        Self { server, settings, writer: None, trimming }
+        Self { server, settings, writer: None, categories: Arc::default(), trimming: None }
     }
 
     async fn publish_all(&mut self, rows: &[&Row], until: Instant) -> Vec<Outcome> {
@@ -82,27 +194,6 @@ impl StreamsSink {
             }
         }
         outcomes
-    }
-
-    /// Begins to trim, when it is time to, beside what is published.
-    fn trim(&mut self, rows: &[&Row]) {
-        let Some(every) = self.settings.trim_every else { return };
-        let Trimming { begun_at, categories, task } = &mut self.trimming;
-        categories.extend(rows.iter().filter_map(|row| row.stream.as_ref().ok().cloned()));
-        if begun_at.elapsed() < every || task.as_ref().is_some_and(|task| !task.is_finished()) {
-            return;
-        }
-        *begun_at = Instant::now();
-        let (lags, lanes) = (Lags::new(&self.server), self.settings.layout.lanes.clone());
-        let categories = std::mem::take(categories);
-        *task = Some(tokio::spawn(async move {
-            for category in categories {
-                match lags.trim(&category, &lanes).await {
-                    Ok(entries) => tracing::debug!(category, entries, "settled entries are deleted"),
-                    Err(why) => tracing::warn!(category, why, "settled entries are not deleted"),
-                }
-            }
-        }));
     }
 
     fn entry(&self, row: &Row) -> Result<(String, overtake_streams::Fields), String> {
@@ -163,6 +254,11 @@ impl Sink for StreamsSink {
                     None => writer,
                 });
             }
+            if let (Some(every), None) = (self.settings.trim_every, &self.trimming) {
+                let lanes = self.settings.layout.lanes.clone();
+                let trimming = trim(self.server.clone(), lanes, Arc::clone(&self.categories), every);
+                self.trimming = Some(Trimming(tokio::spawn(trimming).abort_handle()));
+            }
             Ok(())
         })
     }
@@ -170,9 +266,17 @@ impl Sink for StreamsSink {
     fn publish<'a>(&'a mut self, rows: &'a [&'a Row], until: Instant) -> Answer<'a, Vec<Outcome>> {
         Box::pin(async move {
             let outcomes = self.publish_all(rows, until).await;
-            self.trim(rows);
+            lock(&self.categories).note(rows);
             outcomes
         })
+    }
+
+    fn groups(&self) -> Option<Box<dyn Groups>> {
+        Some(Box::new(StreamGroups {
+            lags: Lags::new(&self.server),
+            lanes: self.settings.layout.lanes.clone(),
+            categories: Arc::clone(&self.categories),
+        }))
     }
 }
 

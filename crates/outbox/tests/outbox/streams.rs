@@ -123,10 +123,9 @@ async fn what_every_group_has_settled_is_deleted_and_nothing_else() {
     }
     assert_eq!(all().await, published - 1, "only the first is gone");
     assert!(subscriber.ack(&held).await.expect("heard"), "it was ours");
-    while all().await > 1 {
-        world.rows(&format!("more-{published}")).await;
-        next(&subscriber).await;
-        published += 1;
+    // Nothing is written any more, and the last entries go as well.
+    while all().await > 0 {
+        tokio::task::yield_now().await;
     }
     stop.send(()).expect("it runs");
     running.await.expect("it ends");
@@ -159,4 +158,64 @@ async fn rows_with_keys_are_read_from_the_streams_of_their_keys_each_in_order() 
     assert_eq!(seen[5], "customer:a:backfill \"late\"");
     stop.send(()).expect("it runs");
     running.await.expect("it ends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_far_groups_are_is_counted_and_one_that_never_reads_a_lane_is_known() {
+    let Some((_redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    let server = overtake_streams::server(&format!("redis://127.0.0.1:{port}")).expect("a server");
+    // One group reads both lanes, and one the primary lane only. Nobody of the first is there any more.
+    let both = subscribe_to(port, SubscribeOptions::new("customer", "both")).await;
+    both.stop().await.expect("nothing is held");
+    let one = SubscribeOptions::new("customer", "one");
+    let one = Subscriber::connect(&server, one).await.expect("it is there");
+    world.rows("now late:-50 later:-50").await;
+    let mut config = config(&world, port);
+    config.settings.lag_every = std::time::Duration::from_millis(1);
+    let relay = config.relay().await.expect("a relay");
+    let watch = relay.watch();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+    let pending = one.next().await.expect("an entry");
+    let expect = [
+        "both primary 1 0 false",
+        "both backfill 2 0 false",
+        "one primary 0 1 false",
+        "one backfill 2 0 true",
+    ];
+    let told = || {
+        let told = watch.seen().groups.into_iter().map(|lag| {
+            assert_eq!(lag.category, "customer");
+            let group = lag.group.expect("a name");
+            format!("{group} {} {} {} {}", lag.lane, lag.waiting, lag.pending, lag.is_unread)
+        });
+        told.collect::<Vec<_>>()
+    };
+    let is_far = |told: &[String]| told.iter().map(String::as_str).eq(expect);
+    while !is_far(&told()) {
+        tokio::task::yield_now().await;
+    }
+    assert!(one.ack(&pending).await.expect("heard"), "it was ours");
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_counted_where_that_is_turned_off() {
+    let Some((_redis, port)) = Server::redis() else { return };
+    let world = World::sqlite().await.expect("it is built in");
+    world.outbox().await;
+    world.rows("first").await;
+    let mut config = config(&world, port);
+    config.settings.lag_every = std::time::Duration::ZERO;
+    let relay = config.relay().await.expect("a relay");
+    let watch = relay.watch();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(relay.run(async move { stopped.await.unwrap_or_default() }));
+    next(&subscribe(port, "customer").await).await;
+    stop.send(()).expect("it runs");
+    running.await.expect("it ends");
+    assert_eq!((watch.seen().lag, watch.seen().groups), (vec![], vec![]));
 }

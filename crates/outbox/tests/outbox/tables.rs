@@ -14,6 +14,7 @@ conformance!(tables:
     everything_that_is_missing_or_wrong_is_named_in_one_go
     the_table_of_another_library_is_mapped
     what_python_has_pickled_is_read_as_json
+    the_streams_of_the_newest_rows_are_told_each_once
     rows_of_a_key_go_one_after_the_other_where_that_is_asked_for
     a_change_is_told_where_the_database_tells
 );
@@ -138,6 +139,7 @@ async fn the_table_of_another_library_is_mapped(world: World) {
     assert_eq!(database.retry(&overtake_outbox::Filter::default()).await, Ok(1));
     let lag = database.lag().await.expect("it can be seen");
     assert_eq!((lag[0].pending, lag[0].processing), (1, 1));
+    assert_eq!(database.streams().await.expect("they can be seen"), ["shop::order"]);
 }
 
 /// `pickle.dumps({"domain": {"stream_category": "order", "version": 1}}, 5)`.
@@ -181,6 +183,15 @@ async fn what_python_has_pickled_is_read_as_json(world: World) {
     assert_eq!(rows[0].metadata.as_deref(), json);
     let shown = database.show(&overtake_outbox::Filter::default(), 1).await.expect("it can be seen");
     assert_eq!((shown[0].get("metadata"), shown[0].get("stream")), (json, json));
+    assert_eq!(database.streams().await.expect("they can be seen"), ["order"]);
+}
+
+async fn the_streams_of_the_newest_rows_are_told_each_once(world: World) {
+    let database = world.outbox().await;
+    assert_eq!(database.streams().await.expect("they can be seen"), [""; 0]);
+    let event = |stream| overtake_client::outbox::Event::new(stream, "Placed", "{}");
+    world.write(&["order", "customer", "order"].map(event)).await;
+    assert_eq!(database.streams().await.expect("they can be seen"), ["customer", "order"]);
 }
 
 async fn rows_of_a_key_go_one_after_the_other_where_that_is_asked_for(world: World) {

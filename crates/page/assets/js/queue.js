@@ -98,7 +98,19 @@ function Lanes({ queue, now }) {
     { label: 'Dead', number: true, show: (row) => count(row.dead) },
     { label: 'Size', number: true, show: (row) => bytes(row.bytes) },
   ];
-  return html`<section class="sheet"><${Table} label="Lanes, the most urgent first" columns=${columns} rows=${rows} id=${(row) => row.lane} /><p class="below">The most urgent first. Totals count since the broker started; rates and waits are those of the last second.</p></section>`;
+  return html`<section class="sheet"><${Table} label="Lanes, the most urgent first" columns=${columns} rows=${rows} id=${(row) => row.lane} /><p class="below">The most urgent first. Totals count since the broker started; rates and waits are those of the last second.</p></section>
+    ${queue.keys && html`<${Keys} keys=${queue.keys} />`}`;
+}
+
+function Keys({ keys }) {
+  const columns = [
+    { label: 'Key', show: (row) => row.key || 'no key' },
+    { label: 'Waiting', number: true, show: (row) => count(row.ready) },
+    { label: 'Oldest', number: true, show: (row) => (row.ready ? duration(row.oldest_age_ms) : '–') },
+    { label: 'Running', number: true, show: (row) => count(row.leased) },
+    { label: 'Weight', number: true, show: (row) => exact(row.weight) },
+  ];
+  return html`<section class="sheet"><${Table} label="Keys with the most messages" columns=${columns} rows=${keys} id=${(row) => row.key} /><p class="below">The ${keys.length === 1 ? 'key' : `${keys.length} keys`} with the most messages waiting and running.</p></section>`;
 }
 
 function OverTime({ vhost, name, now }) {
@@ -131,7 +143,7 @@ function ConsumersOf({ who, vhost, name, queue }) {
 }
 
 const GROUPS = {
-  'Order': ['scheme', 'default_priority', 'order', 'picker', 'lanes', 'partitions', 'last_value', 'fair_keys'],
+  'Order': ['scheme', 'default_priority', 'order', 'picker', 'lanes', 'partitions', 'last_value', 'fair_keys', 'key_weights'],
   'How much runs': ['paused', 'max_active', 'group_limit', 'rate_limit', 'key_rate_limit', 'max_unacked', 'max_consumers', 'single_active_consumer'],
   'Failing': ['delivery_limit', 'backoff', 'visibility_timeout_ms', 'consumer_timeout_ms', 'run_timeout_ms', 'dead_letter', 'dead_letter_expired', 'dead_letter_evicted', 'history'],
   'Limits': ['max_length', 'max_bytes', 'overflow', 'reject_below', 'max_message_bytes', 'ttl_ms', 'max_ttl_ms', 'expire_at_once', 'evict_at_once', 'check_entire_queue_on_cleanup', 'expires_ms'],

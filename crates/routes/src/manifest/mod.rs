@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 pub use diff::{Change, FieldChange, diff};
 pub use parts::Parts;
 
+use crate::error::quoted;
 use crate::route::Route;
 
 /// Most routes of a manifest.
@@ -31,15 +32,18 @@ pub const PRIORITY_MAX: u8 = 9;
 ///
 /// Source: IoT Edge, class `StoreAndForwardConfiguration`: a time to live below 0 has no end.
 pub const TTL_FOR_EVER: u32 = u32::MAX;
+/// Most wrong routes that a summary names.
+const NAMED_MAX: usize = 5;
 /// Problems beyond these are only counted.
 const PROBLEMS_MAX: usize = 100;
 
-/// The result of reading a text: a manifest, and notes about keys that were passed over.
+/// The result of reading a text: a manifest, and notes about keys that were passed over and conditions that are probably slips.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The manifest.
     pub manifest: Manifest,
-    /// A sentence for each key that says nothing about routes, as `mqttBroker`; those of the hub itself, as `$version`, have none.
+    /// A sentence for each key that says nothing about routes, as `mqttBroker` (keys of the hub itself, as `$version`, have none), and for
+    /// each part of a condition that can be read and is probably a slip, as the property `body.x` where the body's is `$body.x`.
     pub notes: Vec<String>,
 }
 
@@ -238,6 +242,27 @@ impl fmt::Display for Problem {
         let shown = self.shown.iter().flat_map(|shown| shown.lines()).map(str::to_owned);
         let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));
         shown.chain(hint).try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl ManifestError {
+    /// What is wrong in one line without a full stop, to be said of a file: `is no manifest`, or the names of the routes where only routes
+    /// are wrong.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut routes = self.problems.iter().map(|problem| problem.route.as_deref()).collect::<Vec<_>>();
+        routes.dedup();
+        match routes[..] {
+            [Some(route)] if self.more == 0 => format!("has a wrong route: {}", quoted(route)),
+            _ => match routes.into_iter().collect::<Option<Vec<_>>>() {
+                None => "is no manifest".to_owned(),
+                Some(routes) => {
+                    let named = routes.iter().take(NAMED_MAX).map(|route| quoted(route)).collect::<Vec<_>>();
+                    let others = if routes.len() > NAMED_MAX || self.more > 0 { " and others" } else { "" };
+                    format!("has wrong routes: {}{others}", named.join(", "))
+                }
+            },
+        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use overtake_redact::{reason, toml_error};
 
 use super::document::Document;
-use super::section::{find, pointer};
+use super::section::{find, layers, pointer};
 use super::{
     MANIFEST_LEN_MAX, Manifest, ManifestError, NamedRoute, PRIORITY_MAX, PROBLEMS_MAX, Problem,
     ROUTE_NAME_LEN_MAX, ROUTES_MAX, Reading, SchemaVersion, TTL_FOR_EVER,
 };
+use crate::condition::Condition;
 use crate::error::{RouteError, quoted};
 use crate::nearest::did_you_mean;
 use crate::route::Route;
@@ -49,7 +50,21 @@ fn read(document: Result<Document, String>) -> Result<Reading, ManifestError> {
     let manifest = match &document {
         Ok(document) => {
             let (section, at) = find(document);
-            reader.section(section, &at)
+            let layers = layers(document);
+            match layers.first() {
+                Some(layer) if at.is_empty() && section.get("routes").is_none() => {
+                    let hint = "write the routes into one object: `{\"routes\": {…}}`, or that inside `properties.desired`";
+                    let what = "this is a part of a layered deployment, which is not put together here";
+                    reader.tell(layer, what, Some(hint.to_owned()), None);
+                    Manifest::default()
+                }
+                _ => {
+                    reader.notes.extend(layers.iter().map(|layer| {
+                        format!("{layer}: a part of a layered deployment, which is passed over: write it into `properties.desired`")
+                    }));
+                    reader.section(section, &at)
+                }
+            }
         }
         Err(why) => {
             reader.wrong("", why.clone());
@@ -252,7 +267,11 @@ impl Reader {
 
     fn text(&mut self, text: &str, at: &str) -> Option<Route> {
         match Route::parse(text) {
-            Ok(route) => Some(route),
+            Ok(route) => {
+                let notes = route.condition.iter().flat_map(Condition::notes);
+                self.notes.extend(notes.map(|note| format!("{at}: {note}")));
+                Some(route)
+            }
             Err(error) => {
                 let shown = RouteError { hint: None, ..error.clone() }.render(text);
                 self.tell(at, error.what, error.hint, Some(shown));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use overtake_routes::{Manifest, Route};
+use overtake_routes::{Manifest, Reading, Route};
 
 fn page() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/routes.md");
@@ -57,4 +57,41 @@ fn the_page_knows_every_function_and_no_other() {
     named.sort_unstable();
     known.sort_unstable();
     assert_eq!(named, known);
+}
+
+/// Each row of a table whose first cell has conditions, and those conditions.
+fn conditions(page: &str, heading: &str) -> Vec<String> {
+    let rows = page.lines().skip_while(|line| *line != heading).skip(1);
+    let rows = rows.take_while(|line| !line.starts_with('#'));
+    let cells = rows.filter_map(|row| row.strip_prefix("| `")?.split(" | ").next());
+    cells.flat_map(|cell| cell.split("`, `")).map(|it| it.trim_matches('`').to_owned()).collect()
+}
+
+fn notes(condition: &str) -> Vec<String> {
+    let route = format!("FROM /* WHERE {condition} INTO $upstream");
+    let manifest = serde_json::json!({"routes": {"a": route}}).to_string();
+    Reading::from_json(&manifest).unwrap_or_else(|error| panic!("{condition}: {error}")).notes
+}
+
+#[test]
+fn a_condition_has_a_note_where_the_page_says_so() {
+    let page = page();
+    let noted = conditions(&page, "### Notes");
+    assert!(noted.len() >= 10, "{noted:?}");
+    for condition in noted {
+        assert_eq!(notes(&condition).len(), 1, "{condition}");
+    }
+}
+
+#[test]
+fn each_system_property_of_the_page_is_known() {
+    let page = page();
+    let rows = page.lines().skip_while(|line| !line.starts_with("**What conditions read**"));
+    let cells = rows.filter_map(|row| row.strip_prefix("| `$")?.split(" | ").next());
+    let names = cells.flat_map(|cell| cell.split("`, `$")).map(|name| name.trim_matches('`'));
+    let names = names.filter(|name| *name != "body").collect::<Vec<_>>();
+    assert_eq!(names.len(), 14, "{names:?}");
+    for name in names {
+        assert_eq!(notes(&format!("{{${name}}} = 'x' OR ${name} = 'x'")), [] as [String; 0], "{name}");
+    }
 }

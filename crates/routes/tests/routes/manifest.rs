@@ -44,6 +44,25 @@ fn a_deployment_is_read() {
 }
 
 #[test]
+fn a_part_of_a_layered_deployment_is_not_dropped_in_silence() {
+    let beside = r#"{"modulesContent": {"$edgeHub": {
+        "properties.desired": {"routes": {"a": "FROM /* INTO $upstream"}},
+        "properties.desired.routes.y": "FROM /y INTO $upstream"}}}"#;
+    let reading = Reading::from_json(beside).expect("a deployment");
+    assert_eq!(reading.manifest.routes.len(), 1);
+    expect![[r#"
+        /modulesContent/$edgeHub/properties.desired.routes.y: a part of a layered deployment, which is passed over: write it into `properties.desired`
+    "#]].assert_eq(&format!("{}\n", reading.notes.join("\n")));
+    refuses(
+        r#"{"modulesContent": {"$edgeHub": {"properties.desired.routes.y": "FROM /y INTO $upstream"}}}"#,
+        expect![[r#"
+            /modulesContent/$edgeHub/properties.desired.routes.y: this is a part of a layered deployment, which is not put together here
+              hint: write the routes into one object: `{"routes": {…}}`, or that inside `properties.desired`
+        "#]],
+    );
+}
+
+#[test]
 fn the_section_stands_anywhere_on_the_way_to_it() {
     let section = r#"{"routes": {"a": "FROM /* INTO $upstream"}}"#;
     let bare = read(section);
@@ -243,6 +262,20 @@ fn a_problem_says_which_route_and_where_from_the_top() {
     assert_eq!(problem.at, "/$edgeHub/properties.desired/routes/upstream");
     let error = Manifest::from_json(r#"{"routes": {"a/b~c": 5}}"#).expect_err("it is refused");
     assert_eq!(error.problems[0].at, "/routes/a~1b~0c");
+}
+
+#[test]
+fn a_summary_names_the_routes_that_are_wrong() {
+    let summary = |text: &str| Manifest::from_json(text).expect_err("it is refused").summary();
+    let routes = |count: usize| {
+        let all = (0..count).map(|at| format!(r#""r{at}": {{"route": "FORM /*", "priority": 99}}"#));
+        format!(r#"{{"routes": {{{}}}}}"#, all.collect::<Vec<_>>().join(", "))
+    };
+    assert_eq!(summary(&routes(1)), "has a wrong route: `r0`");
+    assert_eq!(summary(&routes(2)), "has wrong routes: `r0`, `r1`");
+    assert_eq!(summary(&routes(6)), "has wrong routes: `r0`, `r1`, `r2`, `r3`, `r4` and others");
+    assert_eq!(summary("{}"), "is no manifest");
+    assert_eq!(summary(&routes(1).replacen('{', r#"{"schemaVersion": 5, "#, 1)), "is no manifest");
 }
 
 #[test]

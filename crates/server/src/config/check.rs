@@ -2,12 +2,12 @@
 
 use overtake_connectors::{Connector, check_configured};
 use overtake_engine::SHARDS_MAX;
-use overtake_lane::{PriorityLanes, Refusal};
+use overtake_lane::{PriorityLanes, Refusal, Scheme};
 use overtake_peer::Vault;
 use overtake_store::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use super::connectors::CONNECTORS_HINT;
-use super::file::File;
+use super::file::{File, SHOWN_LEN_MAX};
 use super::{Config, ConfigError, Configured, EngineKind, Origin, Sourced, Value};
 
 /// Largest body on servers, bytes: half of the longest string that they take unless told otherwise (`proto-max-bulk-len`).
@@ -59,8 +59,13 @@ pub(super) fn check(config: &Config, file: Option<&File>) -> Result<(), ConfigEr
     let queues = config.queues.iter();
     let queues = queues
         .map(|queue| check_queue(queue, file).and_then(|()| check_history(queue, &config.queues, file)));
-    let endpoints = config.endpoints.iter().map(|endpoint| check_connector("endpoints", endpoint, file));
-    let sources = config.sources.iter().map(|source| check_connector("sources", source, file));
+    let scheme = |name: &str| {
+        let queue = config.queues.iter().find(|queue| queue.name == name);
+        queue.map(|queue| queue.settings.scheme)
+    };
+    let endpoints = config.endpoints.iter();
+    let endpoints = endpoints.map(|endpoint| check_connector("endpoints", endpoint, &scheme, file));
+    let sources = config.sources.iter().map(|source| check_connector("sources", source, &scheme, file));
     let all = settings.into_iter().chain(queues).chain(endpoints).chain(sources);
     ConfigError::all(all.filter_map(Result::err))
 }
@@ -235,10 +240,9 @@ fn check_queue(queue: &super::ConfiguredQueue, file: Option<&File>) -> Result<()
             let path = format!("queues.{}.{}", queue.name, bad.key);
             let settings = serde_json::to_value(&queue.settings).unwrap_or_default();
             let value = settings.pointer(&format!("/{}", bad.key.replace('.', "/")));
-            let what = match value.filter(|value| !value.is_null()) {
-                Some(value) => {
-                    format!("`{path}` is `{}`: it {}", value.to_string().trim_matches('"'), bad.why)
-                }
+            let shown = value.filter(|value| !value.is_null()).map(ToString::to_string);
+            let what = match shown.filter(|shown| shown.len() <= SHOWN_LEN_MAX) {
+                Some(shown) => format!("`{path}` is `{}`: it {}", shown.trim_matches('"'), bad.why),
                 None => format!("`{path}` {}", bad.why),
             };
             (bad.key.clone(), what)
@@ -274,9 +278,10 @@ fn check_history(
 fn check_connector<C: Connector>(
     section: &str,
     one: &Configured<C>,
+    scheme: &dyn Fn(&str) -> Option<Scheme>,
     file: Option<&File>,
 ) -> Result<(), ConfigError> {
-    let Err(flaw) = check_configured(&one.name, &one.definition) else { return Ok(()) };
+    let Err(flaw) = check_configured(&one.name, &one.definition, scheme) else { return Ok(()) };
     let mut path = vec![section, &one.name];
     path.extend(flaw.part.split('.').filter(|part| !part.is_empty()));
     let what = format!("`{}`: {}", path.join("."), flaw.why);
@@ -286,10 +291,10 @@ fn check_connector<C: Connector>(
     Err(within(&one.origin, file, &path, what).hint(CONNECTORS_HINT))
 }
 
-/// An error at a key of a file, or where else its table stands.
+/// An error at a key of a file, or where else its table stands. `path` begins with a section and a name, and `origin` is where that name stands.
 fn within(origin: &Origin, file: Option<&File>, path: &[&str], what: String) -> ConfigError {
     match (origin, file) {
-        (Origin::File { .. }, Some(file)) => file.error(file.span(path), what),
+        (Origin::File { .. }, Some(file)) => file.error(file.span_of(origin, path), what),
         _ => ConfigError::at(origin.clone(), what),
     }
 }

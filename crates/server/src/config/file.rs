@@ -37,7 +37,7 @@ pub(super) const ENVIRONMENTS: &str = "env";
 const INLINE_TABLE: &str = "give the settings as an inline table: { scheme = \"signed\", max_active = 10 }";
 
 /// Longest value in an error, bytes.
-const SHOWN_LEN_MAX: usize = 60;
+pub(super) const SHOWN_LEN_MAX: usize = 60;
 
 /// The section that has a table for each queue.
 const QUEUES: &str = "queues";
@@ -201,6 +201,24 @@ impl File {
             }
         }
         found
+    }
+
+    /// As [`span`](Self::span), in the table of the file or of one of its environments in which the first two parts of the path stand at `origin`.
+    pub(super) fn span_of(&self, origin: &Origin, path: &[&str]) -> Option<Range<usize>> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let mut tables = vec![Vec::new()];
+        for (key, value) in root.get_ref() {
+            match value.get_ref().as_table().filter(|_| !SECTIONS.contains(&&**key.get_ref())) {
+                Some(all) if key.get_ref() == ENVIRONMENTS => {
+                    tables.extend(all.keys().map(|name| vec![ENVIRONMENTS, &**name.get_ref()]));
+                }
+                Some(_) => tables.push(vec![&**key.get_ref()]),
+                None => {}
+            }
+        }
+        let is_there = |table: &Vec<&str>| self.origin(&[table, &path[..2]].concat()) == *origin;
+        let table = tables.into_iter().find(is_there)?;
+        self.span(&[&table, path].concat())
     }
 
     /// The path of the key that stands here, or whose value does.

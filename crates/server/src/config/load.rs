@@ -85,6 +85,36 @@ pub fn load(around: &Around, file: Option<&Path>, flags: &[Flag]) -> Result<Conf
     Ok(config)
 }
 
+/// The faults of the environments of the file that do not hold, in one line each: what [`load`] would refuse where they held, with nothing said besides the
+/// file. Variables and flags may mend one, so a start does not look.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn faults_elsewhere(around: &Around, file: Option<&Path>) -> Result<Vec<String>, ConfigError> {
+    let Some(path) = named_file(around, file) else { return Ok(Vec::new()) };
+    let (file, layers) = File::read(&path)?;
+    let mut base = Config::default();
+    base.overlay(layers.base, |path| file.origin(path));
+    let mut faults = Vec::new();
+    for (name, Environment { layer, is_old_form }) in layers.environments {
+        if environment(around) == Some(&*name) {
+            continue;
+        }
+        let mut config = base.clone();
+        let table = if is_old_form { vec![&*name] } else { vec![ENVIRONMENTS, &*name] };
+        config.overlay(layer, |path| file.origin(&[&table[..], path].concat()));
+        let Err(error) = check::check(&config, Some(&file)) else { continue };
+        let more = error.more.into_vec();
+        faults.extend([ConfigError { more: Box::default(), ..error }].into_iter().chain(more).map(|fault| {
+            let fault = ConfigError { excerpt: None, ..fault };
+            format!(
+                "{fault}; so it is in the environment `{name}`, unless a variable or a flag says otherwise"
+            )
+        }));
+    }
+    Ok(faults)
+}
+
 /// The environment that is named, if one is.
 fn environment(around: &Around) -> Option<&str> {
     around.variable(ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty())

@@ -33,7 +33,7 @@ pub use keys::{
     Access, Amqp, Config, Engine, EngineTls, Http, KEYS, Lanes, Limits, Log, Routes, Server, Store,
     Telemetry, Tls,
 };
-pub use load::{DEFAULT_FILE, Flag, load};
+pub use load::{DEFAULT_FILE, Flag, faults_elsewhere, load};
 pub use origin::{Origin, Sourced};
 pub use otlp::{Attributes, Collector, CollectorHeaders};
 pub use queues::{ConfiguredQueue, QUEUE_FLAG};

@@ -99,6 +99,101 @@ fn an_endpoint_that_cannot_be_is_refused_with_the_place_of_its_key() {
 }
 
 #[test]
+fn priorities_are_held_against_the_queues_of_the_same_file() {
+    let endpoint = |scheme: &str, priority: &str| {
+        format!(
+            "[queues.out]\nscheme = \"{scheme}\"\n[endpoints.out]\nto.webhook = {{ url = \"https://h\" }}\n{priority}\n"
+        )
+    };
+    file(
+        &endpoint("named", "priority = { table = { low = 1, default = 2 } }"),
+        expect![[r#"
+            fine
+        "#]],
+    );
+    file(
+        &endpoint("ten-level", "priority = { table = { low = 1 } }"),
+        expect![[r#"
+        overtake.toml:5:24: `endpoints.out.priority.table`: `low`: the priority is none the queue's scheme knows, which is ten-level
+          5 | priority = …
+            |            ^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        &endpoint("named", "reserve_from = \"urgent\"\nsend = { daily_bytes = 9, reserve_bytes = 5 }"),
+        expect![[r#"
+            overtake.toml:5:1: `endpoints.out.reserve_from`: `urgent`: the priority is none the queue's scheme knows, which is named
+              5 | reserve_from = …
+                | ^^^^^^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        &endpoint("named", "reserve_from = \"high\"\nsend = { daily_bytes = 9 }"),
+        expect![[r#"
+            overtake.toml:5:1: `endpoints.out.reserve_from`: nothing is reserved: set `send.reserve_bytes`, or leave `reserve_from` out
+              5 | reserve_from = …
+                | ^^^^^^^^^^^^
+            hint: see docs/endpoints.md for what each key means
+        "#]],
+    );
+    file(
+        &endpoint("ten-level", "priority = { table = { \"0\" = 1, \"00\" = 2 } }"),
+        expect![[r#"
+        overtake.toml:5:24: `endpoints.out.priority.table`: `0` and `00` are the same priority: name it once
+          5 | priority = …
+            |            ^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    let source = |priority: &str| {
+        format!(
+            "[queues.in]\nscheme = \"named\"\n[sources.jobs]\nfrom.amqp = {{ url = \"amqp://h\", queue = \"q\" }}\nto.queue = \"in\"\npriority = {priority}\n"
+        )
+    };
+    file(
+        &source("{ header = \"p\", table = { fatal = \"critical\", default = \"low\" } }"),
+        expect![[r#"
+            fine
+        "#]],
+    );
+    file(
+        &source("{ header = \"p\", table = { fatal = \"urgent\" } }"),
+        expect![[r#"
+        overtake.toml:6:28: `sources.jobs.priority.table`: `urgent`: the priority is none the queue's scheme knows, which is named
+          6 | priority = …
+            |            ^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        &source("{ value = \"urgent\" }"),
+        expect![[r#"
+        overtake.toml:6:14: `sources.jobs.priority.value`: `urgent`: the priority is none the queue's scheme knows, which is named
+          6 | priority = …
+            |            ^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+    file(
+        &source("{ value = 7, scheme = \"max-9\" }"),
+        expect![[r#"
+            fine
+        "#]],
+    );
+    file(
+        &source("{ table = { High = \"high\", high = \"low\" } }"),
+        expect![[r#"
+        overtake.toml:6:24: `sources.jobs.priority.table`: `High` and `high` are the same priority: name it once
+          6 | priority = …
+            |            ^
+        hint: see docs/endpoints.md for what each key means
+    "#]],
+    );
+}
+
+#[test]
 fn a_source_that_cannot_be_is_refused_with_the_place_of_its_key() {
     file(
         "[sources.jobs]\nbatch = 0\nfrom.amqp = { url = \"amqp://h\", queue = \"q\" }\nto.queue = \"in\"\n",

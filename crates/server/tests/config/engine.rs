@@ -113,7 +113,7 @@ fn what_keeps_messages_nowhere_is_refused() {
     file(
         "[engine]\nkind = \"cluster\"\nnodes = \"a:1\"\n",
         expect![[r#"
-            overtake.toml:3:9: `engine.nodes`: expected a list of servers such as ["10.0.0.1:6379", "10.0.0.2:6379"], found a text
+            overtake.toml:3:9: `engine.nodes`: expected a list of servers such as ["10.0.0.1:6379", "10.0.0.2:6379"], found a string
               3 | nodes = …
                 |         ^
         "#]],

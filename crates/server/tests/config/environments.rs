@@ -1,7 +1,7 @@
 //! Tables of environments, and the lanes that they are mostly for.
 
 use expect_test::expect;
-use overtake_server::config::{LogFormat, Origin, show};
+use overtake_server::config::{Around, LogFormat, Origin, faults_elsewhere, show};
 
 use crate::{Said, check, file};
 
@@ -130,6 +130,37 @@ fn an_unknown_key_is_named_in_every_environment_also_in_those_that_do_not_hold()
               2 | data_dir = …
                 | ^^^^^^^^
             hint: did you mean `store`? The sections are http, amqp, tls, access, engine, store, routes, limits, log, telemetry, server, queues, endpoints, sources; an environment, which holds where OVERTAKE_ENV names it, is [env.stor]
+        "#]],
+    );
+}
+
+/// Variables and flags of another place decide whether a value can be there, so a start does not ask, and a check warns.
+#[test]
+fn a_value_that_cannot_be_is_told_of_every_environment() {
+    let text = "[store]\ndata_dir = \"/tmp/d\"\n\n[env.staging.limits]\nmax_message_bytes = 0\n\n\
+                [env.staging.queues.q]\npaused = true\nmax_unacked = 0\n\n[env.production.log]\nformat = \"json\"\n";
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("overtake.toml");
+    std::fs::write(&path, text).expect("a file");
+    let seen = |environment: &str| {
+        let variables = vec![("OVERTAKE_ENV".to_owned(), environment.to_owned())];
+        let around = Around { variables, is_root: true, ..Around::default() };
+        let faults = faults_elsewhere(&around, Some(&path)).expect("a file").join("\n");
+        faults.replace(&format!("{}/", dir.path().display()), "") + "\n"
+    };
+    expect![[r#"
+        overtake.toml:5:1: `limits.max_message_bytes` is `0`: it must be 1 or more; so it is in the environment `staging`, unless a variable or a flag says otherwise
+        overtake.toml:9:1: `queues.q.max_unacked` is `0`: it must be 1 to 1000000; so it is in the environment `staging`, unless a variable or a flag says otherwise
+    "#]]
+    .assert_eq(&seen("production"));
+    assert_eq!(seen("staging"), "\n", "what holds is refused by the load");
+    check(
+        &Said { file: Some(text), variables: &[("OVERTAKE_ENV", "staging")], ..Said::default() },
+        expect![[r#"
+            overtake.toml:5:1: `limits.max_message_bytes` is `0`: it must be 1 or more
+            overtake.toml:9:1: `queues.q.max_unacked` is `0`: it must be 1 to 1000000
+              9 | max_unacked = …
+                | ^^^^^^^^^^^
         "#]],
     );
 }

@@ -252,7 +252,7 @@ fn the_settings_of_a_queue_are_refused_where_they_stand() {
     file(
         "[queues.orders]\nscheme = \"signed\"\nmax_activ = 10\n",
         expect![[r#"
-            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            overtake.toml:3:1: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `key_weights`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
               3 | max_activ = …
                 | ^^^^^^^^^
             hint: did you mean `max_active`?
@@ -338,7 +338,7 @@ fn all_faults_are_named_at_once() {
             overtake.toml:4:10: `queues.a.scheme`: unknown scheme `five`: use ten-level, signed, named, route or max-1 to max-255
               4 | scheme = …
                 |          ^
-            overtake.toml:8:1: `queues.c.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            overtake.toml:8:1: `queues.c.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `key_weights`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
               8 | max_activ = …
                 | ^^^^^^^^^
             overtake.toml:9:10: `queues.c.paused` is `5`: expected true or false, found a whole number
@@ -578,7 +578,7 @@ fn a_flag_is_refused_with_its_name() {
         "queue",
         "orders={ max_activ = 1 }",
         expect![[r#"
-            flag --queue: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
+            flag --queue: `queues.orders.max_activ`: unknown field `max_activ`, expected one of `scheme`, `default_priority`, `order`, `picker`, `lanes`, `partitions`, `paused`, `max_active`, `group_limit`, `rate_limit`, `key_rate_limit`, `fair_keys`, `key_weights`, `max_length`, `max_bytes`, `overflow`, `reject_below`, `max_message_bytes`, `ttl_ms`, `max_ttl_ms`, `expire_at_once`, `evict_at_once`, `check_entire_queue_on_cleanup`, `visibility_timeout_ms`, `delivery_limit`, `backoff`, `dead_letter`, `history`, `run_timeout_ms`, `dead_letter_expired`, `dead_letter_evicted`, `last_value`, `max_unacked`, `max_consumers`, `expires_ms`, `consumer_timeout_ms`, `single_active_consumer`
             hint: did you mean `max_active`?
         "#]],
     );
@@ -847,7 +847,7 @@ fn an_error_in_a_file_shows_no_value() {
         ),
         ("[telemetry]\notlp_endpoint = \"http://ann:hunter2/hunter2@h\"\n", "`telemetry.otlp_endpoint`"),
         ("[telemetry]\notlp_headers = [\"hunter2\"]\n", "found a list"),
-        ("[queues.q]\npaused = \"hunter2\"\n", "expected true or false, found a text"),
+        ("[queues.q]\npaused = \"hunter2\"\n", "expected true or false, found a string"),
         ("hunter2\n", "1 | …"),
     ];
     for (text, expect) in cases {
@@ -856,4 +856,17 @@ fn an_error_in_a_file_shows_no_value() {
         let said = format!("{error}\n{:?}", error.hint);
         assert!(said.contains(expect) && !said.contains("hunter2"), "{text}\n{said}");
     }
+}
+
+#[test]
+fn a_long_value_is_not_repeated() {
+    let weights: String = (0..1_001).map(|key| format!("k{key} = 2\n")).collect();
+    file(
+        &format!("[queues.q]\nfair_keys = true\n[queues.q.key_weights]\n{weights}"),
+        expect![[r#"
+            overtake.toml:3:11: `queues.q.key_weights` may name 1000 keys, and names 1001
+              3 | [queues.q.key_weights]
+                |           ^^^^^^^^^^^
+        "#]],
+    );
 }

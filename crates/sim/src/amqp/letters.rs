@@ -47,7 +47,10 @@ pub(super) fn draw(rng: &mut Rng, exchange: &str, routing_key: &str, body_max: u
         2..=9 => 0,
         _ => rng.below(body_max),
     };
-    let headers = headers(rng, id.as_deref(), key.as_deref());
+    // Half of the keys have a weight.
+    let key_weight =
+        key.as_ref().zip(priority).map(|(_, priority)| u32::from(priority)).filter(|weight| *weight > 5);
+    let headers = headers(rng, id.as_deref(), key.as_deref(), key_weight);
     let expiration = ttl_ms.map(|ms| ms.to_string());
     let correlation_id = format!("c{}", rng.below(100));
     let fields = Fields {
@@ -75,13 +78,14 @@ pub(super) fn draw(rng: &mut Rng, exchange: &str, routing_key: &str, body_max: u
         id,
         origin: None,
         key,
+        key_weight,
         ttl_ms,
         delay_ms: 0,
         content: Content { properties: fields.encode(), body: Bytes::from(body), ..Content::default() },
     }
 }
 
-fn headers(rng: &mut Rng, id: Option<&str>, key: Option<&str>) -> Table {
+fn headers(rng: &mut Rng, id: Option<&str>, key: Option<&str>, key_weight: Option<u32>) -> Table {
     let text = |value: &'static str| Value::String(value.as_bytes());
     let mut table = TableBuilder::new();
     if rng.once_in(2) {
@@ -94,6 +98,9 @@ fn headers(rng: &mut Rng, id: Option<&str>, key: Option<&str>) -> Table {
         if let Some(value) = value {
             table = table.entry(Short::literal(name), Value::String(value.as_bytes()));
         }
+    }
+    if let Some(weight) = key_weight {
+        table = table.entry(Short::literal("x-overtake-key-weight"), Value::I64(weight.into()));
     }
     table.finish()
 }

@@ -314,6 +314,7 @@ fn may_leave(
             | Request::Do(
                 Command::Remove { queue: name, .. }
                 | Command::CancelMessages { queue: name, .. }
+                | Command::FinishLate { queue: name, .. }
                 | Command::Purge { queue: name, .. },
             ),
         ) => is_meant(step, name, queue.1),
@@ -338,7 +339,7 @@ fn may_leave(
     let outcome = ended.settled.get(&lease.receipt).copied();
     let limit = settings.delivery_limit;
     let is_late = lease.work_ends <= step.now;
-    let dies = outcome == Some(Outcome::Reject)
+    let dies = matches!(outcome, Some(Outcome::Reject | Outcome::Timeout))
         || (outcome.is_none() && is_late)
         || (outcome != Some(Outcome::Release) && limit > 0 && message.count >= limit);
     outcome == Some(Outcome::Ack)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use overtake_engine::core::Request;
 use overtake_engine::{Browse, Change, Filter, Select};
-use overtake_lane::{Binding, BrowseOrder, Command, Destination, Given, HeaderValue, PolicyKind, Status};
+use overtake_lane::{
+    Binding, BrowseOrder, Command, Destination, Given, HeaderValue, Outcome, PolicyKind, Status,
+};
 
 use super::Role;
 use crate::draw;
@@ -89,6 +91,27 @@ impl World {
         let queue = self.some_queue();
         let select = self.selects(&queue);
         self.asks(at, change(queue, select, Change::Cancel));
+        true
+    }
+
+    /// An attempt at a message that waits says late how it ended, now and then.
+    pub(super) fn ends_late(&mut self, at: usize) -> bool {
+        if !(self.plan.has_work && self.plan.ends_late && self.chance.late.once_in(6)) {
+            return false;
+        }
+        let queue = self.chance.late.one_of(&self.names.queues);
+        let Some((_, seen)) = self.audit.named(self.here, &queue) else { return false };
+        let tried: Vec<_> = seen.messages.iter().filter(|message| message.count > 0).collect();
+        if tried.is_empty() {
+            return false;
+        }
+        let rng = &mut self.chance.late;
+        let message = rng.one_of(&tried);
+        let (id, count) = (format!("seq-{}", message.seq.0).into(), message.count);
+        let attempt = if rng.once_in(4) { count + 1 } else { count };
+        let outcome = rng.one_of(&[Outcome::Ack, Outcome::Reject, Outcome::Timeout, Outcome::Release]);
+        let report = Box::new(draw::report(rng));
+        self.asks(at, Request::Do(Command::FinishLate { queue, id, attempt, outcome, report }));
         true
     }
 

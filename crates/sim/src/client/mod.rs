@@ -180,6 +180,7 @@ impl World {
             || self.rules(at)
             || self.sets_routes(at)
             || self.wants_back(at)
+            || self.ends_late(at)
             || self.connected(at)
         {
             return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use overtake_engine::core::Request;
 use overtake_engine::{Content, NewMessage, Target};
-use overtake_lane::HeaderValue;
+use overtake_lane::{HeaderValue, KEY_WEIGHT_MAX};
 
 use crate::book::Letter;
 use crate::draw;
@@ -109,11 +109,15 @@ impl World {
         };
         let fill = rng.next() as u8;
         let headers = [("n".to_owned(), HeaderValue::Int(rng.below(3) as i64))].into();
+        // Two thirds of the keys have a weight, one of them as large as may be.
+        let weights = [None, Some(1 + u32::from(fill)), Some(KEY_WEIGHT_MAX)];
+        let key_weight = key.as_ref().and(weights[usize::from(fill % 3)]);
         let message = NewMessage {
             to,
             priority,
             id,
             key,
+            key_weight,
             ttl_ms: rng.once_in(6).then(|| rng.one_of(&[1, 30, 200, 2_000])),
             delay_ms: if rng.once_in(6) { rng.one_of(&[1, 10, 100, 1_500]) } else { 0 },
             content: Content::new(None, &headers, Bytes::from(vec![fill; len as usize])),

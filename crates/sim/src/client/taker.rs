@@ -106,6 +106,9 @@ impl World {
         let outcome = outcome(rng, manners);
         if let ([receipt], true) = (&receipts[..], self.plan.has_work && self.chance.work.once_in(2)) {
             let (receipt, report) = (*receipt, Box::new(draw::report(&mut self.chance.work)));
+            // No further draw: the seeds that are kept stay what they are.
+            let took_too_long = outcome == Outcome::Reject && report.exit_code.is_none();
+            let outcome = if took_too_long { Outcome::Timeout } else { outcome };
             self.asks(at, Request::Do(Command::Finish { receipt, outcome, report }));
             return;
         }

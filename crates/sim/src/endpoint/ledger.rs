@@ -116,7 +116,9 @@ impl Ledger {
             Outcome::Release => {
                 self.put_back.extend(lane.map(|lane| ((receipt.queue, receipt.seq), lane)));
             }
-            Outcome::Nack { .. } | Outcome::Reject => drop(self.let_go.insert((receipt.queue, receipt.seq))),
+            Outcome::Nack { .. } | Outcome::Reject | Outcome::Timeout => {
+                self.let_go.insert((receipt.queue, receipt.seq));
+            }
         }
     }
 

@@ -119,13 +119,14 @@ fn messages() -> impl Strategy<Value = Message> {
         (any::<u64>(), time())
             .prop_map(|(lease, deadline)| State::Leased { lease: LeaseId(lease), deadline }),
     ];
-    let texts = (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"));
+    let texts =
+        (prop::option::of("\\PC{0,9}"), prop::option::of("\\PC{0,9}"), prop::option::of(1..=1_000_u32));
     let going_on = prop::option::of(work().prop_map(Box::new));
     let made = prop::option::of(attempts());
     let extras = (texts, prop::option::of(deaths()), going_on, prop::option::of(record()), made).prop_map(
-        |((id, key), deaths, work, record, attempts)| {
+        |((id, key, key_weight), deaths, work, record, attempts)| {
             let (id, key) = (id.map(Into::into), key.map(Into::into));
-            let extras = Extras { id, key, deaths, work, record, attempts };
+            let extras = Extras { id, key, key_weight, deaths, work, record, attempts };
             (extras != Extras::default()).then(|| Box::new(extras))
         },
     );

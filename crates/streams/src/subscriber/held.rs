@@ -42,7 +42,7 @@ pub(super) struct Doom {
 /// When, and in which order among those of one instant.
 type Due = (Instant, u64);
 
-/// What is held of one stream.
+/// The entries that are held of one stream.
 struct Lot {
     lane: Lane,
     ready: VecDeque<Entry>,
@@ -77,7 +77,7 @@ impl Lot {
     }
 }
 
-/// What is held, by streams. A stream of which nothing is held has no lot.
+/// The entries that are held, by streams. A stream of which none is held has no lot.
 #[derive(Default)]
 pub(super) struct Held {
     lots: HashMap<String, Lot>,
@@ -185,7 +185,7 @@ impl Held {
         lot.later.insert(due, later);
     }
 
-    /// The one of a lane that was due first, and its stream. It is not held any more.
+    /// Takes out the entry of a lane that was due first, and its stream.
     pub(super) fn due(&mut self, lane: Lane, now: Instant) -> Option<(String, Later)> {
         let due = |lot: &Lot| lot.next_due().filter(|(at, _)| *at <= now);
         let first = self.of_lane(lane).filter_map(|(stream, lot)| Some((due(lot)?, stream.clone()))).min();

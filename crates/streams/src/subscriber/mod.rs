@@ -212,7 +212,7 @@ impl Subscriber {
         broken.unwrap_or_else(std::sync::PoisonError::into_inner).iter().flatten().next().cloned()
     }
 
-    /// What the category has and this subscriber never reads, in a sentence: a backfill lane where `lanes` has one lane, or partitions where `partitions` is not set. Nothing where it
+    /// The streams of the category that this subscriber never reads, in a sentence: a backfill lane where `lanes` has one lane, or partitions where `partitions` is not set. Nothing where it
     /// reads every stream that has entries. A subscriber that connects logs it at WARN.
     ///
     /// # Errors

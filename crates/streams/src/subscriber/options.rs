@@ -45,7 +45,7 @@ pub struct SubscribeOptions {
     pub batch: u16,
     /// At most so many of the backfill lane are; 1. What is fetched is held by this consumer, while others might do it.
     pub batch_backfill: u16,
-    /// So many of the slots in which entries are handled are never used by the backfill lane; 0. An urgent entry finds one free while bulk work is slow. Needs two lanes, and must be less
+    /// How many of the slots in which entries are handled the backfill lane never uses; 0. An urgent entry finds one free while bulk work is slow. Needs two lanes, and must be less
     /// than the number of slots, which [`Subscriber::set_slots`](super::Subscriber::set_slots) says.
     pub primary_slots: u16,
     /// The longest wait for new entries; 1 s. An arrival ends it.

@@ -73,14 +73,14 @@ pub(super) struct Partitions {
     is_stale: bool,
     /// Other streams are broken than was told, or for other reasons.
     is_other: bool,
-    /// So many streams are tried one by one: the server declined to try them together.
+    /// How many streams are still to be tried one by one, after the server declined to try them together.
     one_by_one: usize,
-    /// So many were broken when a read of several was declined.
+    /// How many were broken when a read of several was declined.
     suspects: Option<usize>,
 }
 
 impl Partitions {
-    /// The streams that there are now. Those of which something is held stay in any case.
+    /// Takes in the streams that there are now. A stream of which something is held stays in any case.
     fn found(&mut self, all: HashMap<String, Lane>) {
         self.units.retain(|stream, unit| all.contains_key(stream) || unit.state == State::Held);
         for (stream, lane) in all {
@@ -142,7 +142,7 @@ impl Partitions {
         self.away.push(Reverse((now + wait, stream.to_owned())));
     }
 
-    /// What was settled, and what was away for long enough, is ready.
+    /// Makes ready the streams whose entry was settled or that were away for long enough.
     fn wake(&mut self, held: &Held, now: Instant) {
         for stream in self.held.extract_if(|stream| !held.has_any(stream)).collect::<Vec<_>>() {
             self.set_ready(stream);
@@ -158,7 +158,7 @@ impl Partitions {
         }
     }
 
-    /// Up to so many of a lane that are ready, the longest first. They are not in the ring any more.
+    /// Up to so many of a lane that are ready, the longest first, taken out of the ring.
     fn next_ready(&mut self, lane: Lane) -> Vec<String> {
         let at_once = if self.one_by_one > 0 { 1 } else { CHUNK };
         self.one_by_one = self.one_by_one.saturating_sub(1);
@@ -233,7 +233,7 @@ impl Reader {
         }
     }
 
-    /// What the first connection needs, and each later one.
+    /// Begins on a new connection.
     pub(super) async fn begin_partitions(&mut self, is_first: bool) -> Result<(), Stop> {
         self.parts.forget();
         let options = &self.shared.options;
@@ -270,7 +270,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is here of a lane, or is due again, or can be taken.
+    /// The next entry of a lane: one that is here, or is due again, or can be taken.
     async fn of_partitions(&mut self, lane: Lane) -> Result<Option<Entry>, Stop> {
         while self.shared.held().has_slot(lane) {
             if let Some(entry) = self.shared.held().take(lane) {
@@ -319,7 +319,7 @@ impl Reader {
                     self.tell_broken_partitions();
                     return Ok(());
                 }
-                // One of them is out of bounds.
+                // A stream among them is out of bounds.
                 self.parts.one_by_one = some.len();
                 return self.put_back(lane, some);
             }
@@ -397,7 +397,7 @@ impl Reader {
         if matches!(declined, Stop::Lost(_)) || self.parts.suspects == Some(broken) {
             return Err(declined);
         }
-        // Which of them it is shows when all are tried.
+        // Trying all shows which of them it is.
         self.parts.suspects = Some(broken);
         let drained = self.parts.units.iter().filter(|(_, unit)| matches!(unit.state, State::Drained(_)));
         for stream in drained.map(|(stream, _)| stream.clone()).collect::<Vec<_>>() {
@@ -452,7 +452,7 @@ impl Shared {
     }
 }
 
-/// What the server says of one stream of which something was to be taken.
+/// The server's answer about one stream of which an entry was to be taken.
 enum Told {
     /// `[id, fields, count]`.
     Entry(Value),

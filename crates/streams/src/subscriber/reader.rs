@@ -362,7 +362,7 @@ impl Reader {
         }
     }
 
-    /// Ends the read that waits, and returns what it brings. It may reach the server after the command that ends it.
+    /// Ends the read that waits, and returns what it brings. The read may reach the server after the command that ends it.
     pub(super) async fn end_wait(&mut self) -> Result<Option<Result<Value, Fault>>, Stop> {
         while let Some(blocked) = &mut self.blocked {
             self.shared.unblock().await?;

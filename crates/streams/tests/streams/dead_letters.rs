@@ -108,3 +108,31 @@ async fn an_id_that_both_lanes_have_needs_the_lane() {
     // Nothing says where it came from: its own lane it is.
     assert_eq!(world.number("XLEN customer:backfill").await, 1);
 }
+
+/// Whether all of these say that the key of the primary lane's dead letters is no stream.
+fn name_the_key(faults: &[String]) -> bool {
+    faults.len() == 1 && faults[0].starts_with("customer:dlq: ") && faults[0].contains("WRONGTYPE")
+}
+
+#[tokio::test]
+async fn one_key_that_cannot_be_read_is_named_and_the_others_are_done() {
+    let Some(world) = World::new() else { return };
+    let subscriber = three(&world).await;
+    let letters = world.dead_letters();
+    world.ask("RENAME customer:dlq kept").await;
+    world.ask("SET customer:dlq something").await;
+    let swept = letters.sweep_list(10).await.expect("an answer");
+    assert!(swept.done.len() == 1 && name_the_key(&swept.faults), "{swept:?}");
+    assert!(name_the_key(&[letters.list(10).await.expect_err("not all")]));
+    let id = &swept.done[0].id;
+    assert_eq!(letters.inspect(id, None).await.map(|letter| letter.is_some()), Ok(true));
+    assert!(name_the_key(&[letters.inspect("1-1", None).await.expect_err("it may be the one there")]));
+    assert!(name_the_key(&[letters.replay_all(None).await.expect_err("not all")]));
+    assert_eq!(drain(&subscriber, 1).await, ["b1"], "the other lane is put back");
+    let replayed = letters.sweep_replay(None).await.expect("an answer");
+    assert!(replayed.done == 0 && name_the_key(&replayed.faults), "{replayed:?}");
+    let purged = letters.sweep_purge(None).await.expect("an answer");
+    assert!(purged.done == 0 && name_the_key(&purged.faults), "{purged:?}");
+    world.ask("RENAME kept customer:dlq").await;
+    assert_eq!(letters.sweep_purge(None).await.map(|swept| (swept.done, swept.faults)), Ok((2, vec![])));
+}

@@ -9,7 +9,7 @@ async fn of(world: &World, group: &str) -> Vec<Lag> {
 #[tokio::test]
 async fn how_far_a_group_is_is_told_for_each_lane() {
     let Some(world) = World::new() else { return };
-    let empty = |lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0 };
+    let empty = |lane| Lag { lane, waiting: 0, pending: 0, oldest_s: 0, dead: 0, has_group: false };
     assert_eq!(of(&world, "mails").await, [empty(Lane::Primary), empty(Lane::Backfill)]);
     world.add("customer", &["1", "2", "3"]).await;
     world.add("customer:backfill", &["b"]).await;
@@ -81,4 +81,56 @@ async fn only_what_every_group_has_settled_is_deleted() {
     world.add("customer", &["5"]).await;
     assert_eq!(trim().await, 0);
     assert_eq!(crate::world::drain(&subscriber, 1).await, ["5"]);
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_read_is_named_and_the_others_are_told_and_trimmed() {
+    let Some(world) = World::new() else { return };
+    let lags = Lags::new(&world.server);
+    let lanes = Lanes::enabled();
+    world.ask("SADD customer:__partitions__ 7 8").await;
+    world.ask("SET customer:7 text").await;
+    world.add("customer:8", &["1", "2"]).await;
+    let broken = "customer:7: WRONGTYPE Operation against a key holding the wrong kind of value";
+    let told = lags.of_all("customer", &lanes).await.expect("told");
+    assert_eq!(
+        (told.groups, told.broken),
+        (vec![], vec![broken.to_owned()]),
+        "no group, and not all is read"
+    );
+    world.ask("XGROUP CREATE customer:8 mails $").await;
+    let told = lags.of_all("customer", &lanes).await.expect("told");
+    let (name, lag) = &told.groups[0];
+    assert_eq!((name.as_str(), lag[0].waiting, lag[0].has_group), ("mails", 0, true));
+    assert_eq!(told.broken, [broken]);
+    for refused in
+        [lags.of("customer", "mails", &lanes).await.err(), lags.groups("customer", &lanes).await.err()]
+    {
+        assert_eq!(refused.as_deref(), Some(broken));
+    }
+    assert_eq!(lags.trim("customer", &lanes).await, Err(broken.to_owned()));
+    assert_eq!(world.number("XLEN customer:8").await, 0, "both entries are settled");
+    // Where the dead letters cannot be read, the lag is told all the same.
+    world.ask("DEL customer:7").await;
+    world.ask("SET customer:8:dlq text").await;
+    world.add("customer:8", &["3"]).await;
+    let told = lags.of_all("customer", &lanes).await.expect("told");
+    assert_eq!(
+        (told.groups[0].1[0].waiting, told.broken),
+        (1, vec![broken.replace("customer:7", "customer:8:dlq")])
+    );
+}
+
+#[tokio::test]
+async fn a_group_that_reads_one_lane_has_none_in_the_other() {
+    let Some(world) = World::new() else { return };
+    world.add("customer:backfill", &["b1", "b2"]).await;
+    let one_lane = overtake_streams::SubscribeOptions { lanes: Lanes::default(), ..options("c") };
+    let subscriber = world.subscribe(one_lane).await;
+    let told = of(&world, "mails").await;
+    assert_eq!(
+        told.iter().map(|lag| (lag.has_group, lag.waiting)).collect::<Vec<_>>(),
+        [(true, 0), (false, 2)]
+    );
+    subscriber.stop().await.expect("nothing is held");
 }

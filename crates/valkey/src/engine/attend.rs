@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::House;
 use super::hosted::Hosted;
 use super::signs::{ALIVE, ALIVE_MS};
-use crate::functions::{Attend, Attended, View};
+use crate::functions::{Attend, Attended, Process, View};
 
 /// What a process said last of its consumers.
 #[derive(Debug, Default)]
@@ -144,9 +144,9 @@ impl House {
     }
 
     /// A process is gone without a word: its consumers have left, and queues go that go with their last one.
-    pub(super) async fn have_left(&self, process: u32) -> Result<(), Failure> {
+    pub(super) async fn have_left(&self, process: &Process) -> Result<(), Failure> {
         for queue in self.auto_deleted() {
-            let gone = Attend { process: format!("p{process}"), ms: 0, consumers: 0, is_exclusive: false };
+            let gone = Attend { process: process.caller(), ms: 0, consumers: 0, is_exclusive: false };
             let left = async {
                 let hosted = self.hosted(queue).await?;
                 let attended = hosted.ask(0, &gone).await?.map_err(|declined| Failure::from(declined.0))?;

@@ -15,8 +15,8 @@ use super::House;
 use super::hosted::Hosted;
 use super::serve::REST;
 use crate::functions::{
-    Asked, Cancel, Declined, Extend, Extended, Finish, How, Purge, Remove, Replay, Reprioritise, SendHome,
-    Which,
+    Asked, Cancel, Declined, Extend, Extended, Finish, FinishLate, How, Purge, Remove, Replay, Reprioritise,
+    SendHome, Which,
 };
 use crate::places::together;
 
@@ -116,8 +116,7 @@ impl House {
         promote: Option<Given>,
     ) -> Result<Option<(overtake_lane::Priority, overtake_lane::Original)>, Failure> {
         let Some(given) = promote else { return Ok(None) };
-        let level = self.definitions.with(|broker| broker.map_priority(asker.vhost, queue, &given))?;
-        Ok(Some((level, given.original())))
+        Ok(Some(self.definitions.with(|broker| broker.map_priority(asker.vhost, queue, &given))?))
     }
 
     async fn command(&self, asker: Asker, command: Command) -> Result<Answer, Failure> {
@@ -128,6 +127,12 @@ impl House {
             }
             Command::Finish { receipt, outcome, report } => {
                 self.finish(asker, receipt, outcome, *report).await
+            }
+            Command::FinishLate { queue, id, attempt, outcome, report } => {
+                report.check()?;
+                let (hosted, which) = self.choose(asker, &queue, Select::Id(id.into())).await?;
+                let late = |which| FinishLate { attempt, outcome, report: Report::clone(&report), which };
+                self.touch(&hosted, which, late).await.map(|_| Answer::Done)
             }
             Command::Extend { receipts, visibility_ms } => {
                 self.extend(asker, receipts, visibility_ms, None).await.map(Answer::Each)

@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 
 use overtake_engine::{Content, Failure};
 use overtake_lane::{
-    Attempts, Death, DeathReason, Deaths, Letter, Marks, Message, Onward, PlaceNumber, QueueId, Record,
-    Refusal, Route,
+    Attempts, Death, DeathReason, Deaths, Letter, Marks, Message, Onward, Original, PlaceNumber, Priority,
+    QueueId, Record, Refusal, Route,
 };
 
 use super::House;
@@ -26,6 +26,8 @@ const CARRIED_MAX: u32 = 100;
 struct Load<'l> {
     leaver: &'l Leaver,
     from: Provenance,
+    /// Its priority where it goes, and what was given, where that is not what the message has.
+    priority: Option<(Priority, Original)>,
     message: Message,
     content: Vec<u8>,
 }
@@ -96,7 +98,7 @@ impl House {
             self.definitions.with(|broker| broker.onward_of(hosted.queue, &message, leaver.died, letter));
         let Some((onward, history)) = way else { return Ok(Fate::Gone) };
         let from = Provenance { queue: hosted.queue, place, number: leaver.number };
-        let mut load = Load { leaver, from, message, content };
+        let mut load = Load { leaver, from, priority: None, message, content };
         let deaths = load.message.deaths().cloned();
         let recorded = match (history, &leaver.record) {
             (Some(history), Some(record)) => {
@@ -127,6 +129,9 @@ impl House {
                 });
                 let mut fate = Fate::Stays;
                 for queue in queues {
+                    load.priority = self
+                        .definitions
+                        .with(|broker| broker.priority_in(hosted.queue, queue, &load.message));
                     let is_there = recorded == Some(queue)
                         || self.bring(queue, &load, false, deaths.clone(), record.clone()).await?;
                     if is_there {
@@ -160,7 +165,8 @@ impl House {
             Deaths::new(list, deaths.first_at(), from.clone(), from.clone())
         });
         let from = Provenance { queue: hosted.queue, place, number: leaver.number };
-        let load = Load { leaver, from, message, content };
+        let priority = self.definitions.with(|broker| broker.priority_at_home(hosted.queue, home, &message));
+        let load = Load { leaver, from, priority, message, content };
         let is_taken = self.bring(home, &load, false, deaths, None).await?;
         Ok(if is_taken { Fate::Moved } else { Fate::Stays })
     }
@@ -174,7 +180,7 @@ impl House {
         deaths: Option<Deaths>,
         record: Option<Record>,
     ) -> Result<bool, Failure> {
-        let Load { leaver, from, message, content } = load;
+        let Load { leaver, from, priority, message, content } = load;
         let hosted = match self.hosted(queue).await {
             Err(Failure::Refused(refused)) if refused.refusal == Refusal::NoSuchQueue => return Ok(false),
             hosted => hosted?,
@@ -188,12 +194,14 @@ impl House {
             record,
             attempts: message.attempts().map(|attempts| Attempts::clone(attempts)),
         };
+        let (priority, original) = priority.unwrap_or((message.priority, message.original));
         let admission = Admission {
-            priority: message.priority,
-            original: message.original,
+            priority,
+            original,
             id: message.id().map(Into::into),
             origin: None,
             key: message.key().map(Into::into),
+            key_weight: message.key_weight(),
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -16,7 +16,7 @@ use overtake_lane::{
 use super::House;
 use super::hosted::{Hosted, deadline};
 use super::signs::ALIVE_MS;
-use crate::functions::Enrol;
+use crate::functions::{Enrol, Enrolled, Process};
 use crate::places::Places;
 
 impl House {
@@ -222,26 +222,57 @@ impl House {
         Ok(())
     }
 
-    /// Says that this process is there; and of those that are gone without a word that they are.
-    pub(super) async fn enrol(&self) {
-        let call = Enrol { number: Some(self.process), ms: ALIVE_MS }.call();
-        let Ok(value) = self.cluster.call(deadline(), call).await else { return };
-        let Ok(enrolled) = Enrol::read(&value) else { return };
-        for process in enrolled.gone {
-            let its = |session: &SessionId| session.0 >> 32 == u64::from(process);
-            let sessions: Vec<SessionId> = self
-                .definitions
-                .with(|broker| broker.owned().map(|(_, session)| session).filter(its).collect());
-            for session in sessions {
-                self.session_ended(session).await;
-            }
-            if let Err(why) = self.have_left(process).await {
-                tracing::debug!(process, %why, "what goes with its consumers is not deleted yet");
+    /// Says that this process is there. Answers the processes that are gone without a word.
+    pub(super) async fn enrol(&self) -> Vec<Process> {
+        let call = Enrol { process: self.process.clone(), ms: ALIVE_MS }.call();
+        let Ok(value) = self.cluster.call(deadline(), call).await else { return Vec::new() };
+        let Ok(Enrolled { was_known, gone, .. }) = Enrol::read(&value) else { return Vec::new() };
+        if !was_known {
+            self.was_forgotten().await;
+        }
+        gone
+    }
+
+    /// Ends what processes had that are gone without a word.
+    pub(super) async fn strike_off_the_gone(&self) {
+        for process in self.enrol().await {
+            self.end_owners(&process).await;
+            if let Err(why) = self.have_left(&process).await {
+                tracing::debug!(%process, %why, "what goes with its consumers is not deleted yet");
                 continue;
             }
-            let call = Enrol { number: Some(process), ms: 0 }.call();
+            let call = Enrol { process, ms: 0 }.call();
             drop(self.cluster.call(deadline(), call).await);
         }
+    }
+
+    /// Ends the sessions of a process that have queues of their own, which go with them.
+    async fn end_owners(&self, process: &Process) {
+        let its = |session: &SessionId| session.0 >> 32 == u64::from(process.number());
+        let sessions: Vec<SessionId> =
+            self.definitions.with(|broker| broker.owned().map(|(_, session)| session).filter(its).collect());
+        for session in sessions {
+            self.session_ended(session).await;
+        }
+    }
+
+    /// The servers no longer know this process: others took it for gone, or the servers lost what they had written. Queues that its sessions had made for themselves may be gone, so the
+    /// sessions end, and definitions are read anew.
+    async fn was_forgotten(&self) {
+        let sessions = self.floor().sessions();
+        tracing::warn!(
+            sessions = sessions.len(),
+            "the servers no longer know this broker: it was not to be reached for {} s, or they have lost what was written; its sessions end, and it joins again",
+            ALIVE_MS / 1_000
+        );
+        for session in sessions {
+            self.on_floor(|floor, now, after| floor.end(now, session, Some(session), after));
+        }
+        self.end_owners(&self.process).await;
+        if let Err(why) = self.definitions.follow().await {
+            tracing::warn!(%why, "definitions cannot be read");
+        }
+        self.reconcile().await;
     }
 
     // ---- what is served here ----

@@ -120,6 +120,11 @@ impl Floor {
         self.carry_out(&[], after);
     }
 
+    /// The sessions that are told something.
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        self.sides.keys().copied().collect()
+    }
+
     /// Consumers that stay, and whether one of them is to be the only one.
     pub(super) fn consumers(&self, queue: QueueId) -> (u64, bool) {
         self.counter.consumers_of(queue)

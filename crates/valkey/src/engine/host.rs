@@ -53,8 +53,7 @@ impl House {
         };
         let known = (Arc::clone(&self.cluster), Arc::clone(&self.definitions));
         let caller = (self.caller.clone(), Arc::clone(&self.tally));
-        // Processes begin in different places.
-        let common = (common, u64::from(self.process));
+        let common = (common, self.came_as);
         let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
         // What is defined while places are told what holds reaches only what is served: then they are told again.
         loop {

@@ -60,7 +60,8 @@ impl Image {
 
     /// Its queue is where it was asked for.
     pub(super) fn query(&self, browse: &Browse) -> Result<Query, Refusal> {
-        let level = |given| self.broker.map_priority(IMAGED, &self.hosted.name, given);
+        let level =
+            |given| self.broker.map_priority(IMAGED, &self.hosted.name, given).map(|(level, _)| level);
         Ok(browse.query(browse.filter.priority.as_ref().map(level).transpose()?))
     }
 

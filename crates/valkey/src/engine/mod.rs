@@ -57,7 +57,7 @@ use self::hosted::Hosted;
 use self::signs::ALIVE_MS;
 use crate::cluster::{Cluster, Counts, Nodes};
 use crate::functions::{Alive, RETURNED_MAX};
-use crate::functions::{Enrol, LIBRARY};
+use crate::functions::{Enrol, LIBRARY, Process};
 use crate::places::Tally;
 
 /// Most copies that one message may make.
@@ -158,10 +158,12 @@ struct House {
     cluster: Arc<Cluster>,
     options: Options,
     definitions: Arc<Definitions>,
-    /// The number of this process: no other ever has it.
-    process: u32,
+    /// The process that this is.
+    process: Process,
     /// What it is called at places.
     caller: String,
+    /// The processes that were there when it came, and one more: so each begins with another place.
+    came_as: u64,
     hosted: Mutex<BTreeMap<QueueId, Arc<Hosted>>>,
     /// Queues that begin to be served here, each with whose turn it is.
     beginning: Mutex<BTreeMap<QueueId, Arc<tokio::sync::Mutex<()>>>>,
@@ -194,12 +196,12 @@ impl ClusterEngine {
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let cluster =
             Cluster::connect(options.nodes.clone(), options.vault, LIBRARY).await.map_err(OpenError)?;
-        let enrol = Enrol { number: None, ms: ALIVE_MS }.call();
+        let process = Process::random();
+        let enrol = Enrol { process: process.clone(), ms: ALIVE_MS }.call();
         let patience = Instant::now() + Duration::from_secs(10);
         let value = cluster.call(patience, enrol).await.map_err(|error| OpenError(error.to_string()))?;
         let enrolled = Enrol::read(&value).map_err(|error| OpenError(error.to_string()))?;
-        let process = enrolled.number;
-        let definitions = Definitions::open(Arc::clone(&cluster), options.broker(), process).await;
+        let definitions = Definitions::open(Arc::clone(&cluster), options.broker(), process.number()).await;
         let definitions = definitions.map_err(|why| OpenError(why.to_string()))?;
         let routes = Mutex::new(definitions.with(Routes::recover));
         let (down, _) = watch::channel(None);
@@ -208,8 +210,9 @@ impl ClusterEngine {
             runtime: Handle::current(),
             cluster,
             definitions,
+            caller: process.caller(),
+            came_as: enrolled.others + 1,
             process,
-            caller: format!("p{process}"),
             hosted: Mutex::default(),
             beginning: Mutex::default(),
             floor: Mutex::new(Floor::new(options.broker())),
@@ -298,6 +301,7 @@ impl House {
             tokio::spawn(definitions::listen(Arc::downgrade(&self.definitions))),
             tokio::spawn(define::follow(me.clone())),
             tokio::spawn(signs::give_signs(me.clone())),
+            tokio::spawn(signs::stay_enrolled(me.clone())),
             tokio::spawn(serve_from_the_start(me.clone())),
             tokio::spawn(pass_time(me)),
         ];
@@ -332,7 +336,7 @@ impl House {
         let hosted = self.all_hosted();
         crate::places::together(hosted.iter().map(|hosted| hosted.settled_down())).await;
         drop(crate::places::together(hosted.iter().map(|hosted| self.give_all_back(hosted))).await);
-        let call = Enrol { number: Some(self.process), ms: 0 }.call();
+        let call = Enrol { process: self.process.clone(), ms: 0 }.call();
         drop(self.cluster.call(hosted::deadline(), call).await);
     }
 
@@ -380,7 +384,9 @@ impl House {
 
     /// No session of another process has the same number.
     fn next_session(&self) -> SessionId {
-        SessionId(u64::from(self.process) << 32 | (self.sessions.fetch_add(1, Ordering::Relaxed) + 1))
+        SessionId(
+            u64::from(self.process.number()) << 32 | (self.sessions.fetch_add(1, Ordering::Relaxed) + 1),
+        )
     }
 
     fn floor(&self) -> MutexGuard<'_, Floor> {

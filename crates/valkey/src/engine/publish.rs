@@ -77,7 +77,8 @@ impl Share {
 impl House {
     /// Puts a message into the words of the model.
     fn letter(&self, asker: Asker, message: NewMessage) -> Letter {
-        let NewMessage { to, sender, priority, id, origin, key, ttl_ms, delay_ms, mut content } = message;
+        let NewMessage { to, sender, priority, id, origin, key, key_weight, ttl_ms, delay_ms, mut content } =
+            message;
         content.ttl_ms = ttl_ms;
         if content.route.keys.is_empty() {
             content.route = to.route();
@@ -99,8 +100,19 @@ impl House {
         };
         let (id, origin, key) = (id.map(Into::into), origin.map(Box::new), key.map(Into::into));
         let place = Place::default();
-        let publish =
-            Publish { to, priority, id, origin, key, ttl_ms, base_ttl_ms: None, delay_ms, bytes, place };
+        let publish = Publish {
+            to,
+            priority,
+            id,
+            origin,
+            key,
+            key_weight,
+            ttl_ms,
+            base_ttl_ms: None,
+            delay_ms,
+            bytes,
+            place,
+        };
         Letter { publish, content: written.into() }
     }
 
@@ -117,6 +129,7 @@ impl House {
                 id: publish.id.clone(),
                 origin: publish.origin.clone(),
                 key: publish.key.clone(),
+                key_weight: publish.key_weight,
                 ttl_ms,
                 // What the queue says is in it already.
                 base_ttl_ms: Some(0),

@@ -127,7 +127,7 @@ pub(super) async fn give_signs(house: Weak<House>) {
         let attending = house.all_hosted();
         let attending = attending.iter().filter(|hosted| hosted.attendance.is_said());
         drop(together(attending.map(|hosted| house.attend_again(hosted))).await);
-        house.enrol().await;
+        house.strike_off_the_gone().await;
         rounds += 1;
         if rounds.is_multiple_of(OVERDUE_ROUNDS) {
             for hosted in house.all_hosted() {
@@ -136,6 +136,16 @@ pub(super) async fn give_signs(house: Weak<House>) {
                 }
             }
         }
+    }
+}
+
+/// Says again and again that this process is there, whatever else takes its time: others would take it for gone.
+pub(super) async fn stay_enrolled(house: Weak<House>) {
+    let mut every = tokio::time::interval(SIGN);
+    loop {
+        every.tick().await;
+        let Some(house) = house.upgrade() else { return };
+        drop(house.enrol().await);
     }
 }
 

@@ -191,6 +191,25 @@ register_always('ot_find', find_one)
 register_always('ot_reprioritise', reprioritise)
 register_always('ot_remove', remove)
 register_always('ot_cancel', cancel)
+
+-- Ends what waits, as its last attempt says late. Arguments: which attempt, how (as of `ot_settle`), an exit code, an error, the end of the output (as of `ot_finish`), then which.
+register_always('ot_finish_late', function(keys, args)
+  local attempt, how = tonumber(args[4]), args[5]
+  local function can(_, _, m)
+    if m[STATE] == LEASED then return 'leased' end
+    if m[STATE] == DEAD then return 'dead' end
+    if attempt == 0 or m[COUNT] ~= attempt then return 'stale_receipt' end
+    return nil
+  end
+  return administer(keys, args, 9, can, function(p, key, m)
+    if how ~= 'ack' and how ~= 'reject' and how ~= 'timeout' then return end
+    local last = m[ATTEMPTS] and m[ATTEMPTS][#m[ATTEMPTS]]
+    if last and last[2] then m[WORK] = { last[2], NEVER, false } end
+    local report = RECORDS.told(args, 6)
+    if how == 'ack' then return conclude(p, key, m, 'completed', 'acked', report) end
+    finish(p, key, m, how == 'timeout' and how or 'rejected', report)
+  end)
+end)
 register_always('ot_replay', replay)
 register_always('ot_purge', purge)
 register_always('ot_send_home', send_home)

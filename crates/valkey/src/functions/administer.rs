@@ -1,8 +1,8 @@
 //! What an administrator does to the messages of a place.
 
-use overtake_lane::{Original, Priority, Seq, Status};
+use overtake_lane::{Original, Outcome, Priority, Report, Seq, Status};
 
-use super::ask::{Asked, given, maybe, text, word};
+use super::ask::{Asked, add_report, given, how_words, maybe, text, word};
 use super::told::{Declined, Malformed, Part};
 
 /// Which messages.
@@ -89,6 +89,34 @@ impl Asked for Cancel {
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         self.0.add(arguments);
+    }
+
+    fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
+        touched(&what)
+    }
+}
+
+/// Ends a message that waits, as its last attempt says late. Answers 1.
+#[derive(Clone, Debug)]
+pub struct FinishLate {
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How the work went.
+    pub report: Report,
+    /// The message.
+    pub which: Which,
+}
+
+impl Asked for FinishLate {
+    const FUNCTION: &'static str = "ot_finish_late";
+    type Answer = Result<u64, Declined>;
+
+    fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
+        arguments.extend([text(u64::from(self.attempt)), how_words(self.outcome).0.into()]);
+        add_report(&self.report, arguments);
+        self.which.add(arguments);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {

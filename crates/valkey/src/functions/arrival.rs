@@ -1,7 +1,7 @@
 //! A message that left one place and comes to another: what it brings along.
 
 use overtake_lane::{Attempt, Attempts, Death, Deaths, PlaceNumber, QueueId, Record, Report, Route, Time};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::told::REASONS;
 
@@ -37,18 +37,18 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    pub(super) fn json(&self) -> String {
+    pub(super) fn json(&self) -> Map<String, Value> {
         let Provenance { queue, place, number } = self.from;
-        json!({
-            "from": format!("{}:{place}:{number}", queue.0),
-            "since": self.since.0,
-            "is_evicted": self.is_evicted,
-            "is_record": self.is_record,
-            "deaths": self.deaths.as_ref().map_or(Value::Bool(false), deaths),
-            "record": self.record.as_ref().map_or(Value::Bool(false), record),
-            "attempts": self.attempts.as_ref().map_or(Value::Bool(false), attempts),
-        })
-        .to_string()
+        let said = [
+            ("from", format!("{}:{place}:{number}", queue.0).into()),
+            ("since", self.since.0.into()),
+            ("is_evicted", self.is_evicted.into()),
+            ("is_record", self.is_record.into()),
+            ("deaths", self.deaths.as_ref().map_or(Value::Bool(false), deaths)),
+            ("record", self.record.as_ref().map_or(Value::Bool(false), record)),
+            ("attempts", self.attempts.as_ref().map_or(Value::Bool(false), attempts)),
+        ];
+        said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

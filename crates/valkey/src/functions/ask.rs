@@ -253,6 +253,7 @@ pub(super) fn how_words(outcome: Outcome) -> (&'static str, Option<u64>) {
         Outcome::Nack { delay_ms } => ("nack", delay_ms),
         Outcome::Release => ("release", None),
         Outcome::Reject => ("reject", None),
+        Outcome::Timeout => ("timeout", None),
     }
 }
 
@@ -298,13 +299,18 @@ impl Asked for Finish {
         let (how, delay_ms) = how_words(self.outcome);
         arguments.extend([how.into(), maybe(delay_ms)]);
         add_leases(arguments, &[self.lease]);
-        let Report { exit_code, error, output } = &self.report;
-        arguments.extend([maybe(*exit_code), said(error.as_deref()), said(output.as_deref())]);
+        add_report(&self.report, arguments);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
         Ok(Part(what.parts()?.first().ok_or(Malformed)?).number()? == 1)
     }
+}
+
+/// An exit code, an error, the end of the output.
+pub(super) fn add_report(report: &Report, arguments: &mut Vec<Vec<u8>>) {
+    let Report { exit_code, error, output } = report;
+    arguments.extend([maybe(*exit_code), said(error.as_deref()), said(output.as_deref())]);
 }
 
 /// A text behind `=`, or nothing where there is none.

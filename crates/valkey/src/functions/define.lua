@@ -1,6 +1,6 @@
 -- Definitions: what queues, exchanges and the like there are, as a log that every process reads. Each entry says what became true; what became true before the base stands there.
 --
---   KEYS[1]        what is counted: `version` of the last entry, `base` of what stands in the base, `processes`   hash
+--   KEYS[1]        what is counted: `version` of the last entry, `base` of what stands in the base   hash
 --   KEYS[1]:log    the entries after the base, in order       list
 --   KEYS[1]:base   what was true then                          string
 --   KEYS[1]:roll   until when processes are known to be there  sorted set, scores are milliseconds
@@ -50,20 +50,20 @@ local function rebase(keys, args)
   return 1
 end
 
--- A process is there, for so long from now, ms; 0: it is gone. Arguments: its number, or empty for one that is new; how long. Answers its number, how many others are there, and those that
--- are gone without a word, each until it is struck off (a process that says of another that it is gone).
+-- A process is there, for so long from now, ms; 0: it is gone. Arguments: its name; how long. Answers whether it was known before (1 or 0), how many others are there, and those that are gone
+-- without a word, each until it is struck off (a process that says of another that it is gone).
 local function enrol(keys, args)
   local base = keys[1]
   local time = redis.call('TIME')
   local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
   local roll = base .. ':roll'
-  local number = args[1]
-  if number == '' then number = text(redis.call('HINCRBY', base, 'processes', 1)) end
-  if tonumber(args[2]) == 0 then redis.call('ZREM', roll, number) else redis.call('ZADD', roll, now + tonumber(args[2]), number) end
+  local name = args[1]
+  local was_known = redis.call('ZSCORE', roll, name) and 1 or 0
+  if tonumber(args[2]) == 0 then redis.call('ZREM', roll, name) else redis.call('ZADD', roll, now + tonumber(args[2]), name) end
   local gone = redis.call('ZRANGE', roll, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 100)
   local others = redis.call('ZCOUNT', roll, '(' .. text(now), '+inf')
   if tonumber(args[2]) ~= 0 then others = others - 1 end
-  return { tonumber(number), others, gone }
+  return { was_known, others, gone }
 end
 
 -- How a transaction over several places ends: as whoever asks first says. Arguments: `commit` or `abort`. Answers which.

@@ -1,5 +1,7 @@
 //! Definitions: a log in one slot that every process reads, and the roll of processes.
 
+use std::fmt;
+
 use bytes::Bytes;
 use redis::Value;
 
@@ -104,11 +106,44 @@ impl Rebase {
     }
 }
 
+/// A process of a broker, by a name of 128 random bits: none that comes later has the same, whatever the servers forget.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Process(Box<str>);
+
+impl Process {
+    /// A new one.
+    #[must_use]
+    pub fn random() -> Self {
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).expect("the system has random bits");
+        Self(format!("{:032x}", u128::from_be_bytes(bits)).into())
+    }
+
+    /// Its name at places.
+    #[must_use]
+    pub fn caller(&self) -> String {
+        format!("p{}", self.0)
+    }
+
+    /// The upper half of the numbers of its sessions: 32 of the bits, or the number of a process of a version that counted them.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let bits = self.0.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        bits.filter(|_| self.0.len() == 32).or_else(|| self.0.parse().ok()).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A process is there, or gone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Enrol {
-    /// Its number; `None`: it is new.
-    pub number: Option<u32>,
+    /// The process.
+    pub process: Process,
     /// It is believed to be there for so long from now, ms; 0: it is gone.
     pub ms: u64,
 }
@@ -116,21 +151,19 @@ pub struct Enrol {
 /// Who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enrolled {
-    /// The number of the process: no other ever has it.
-    pub number: u32,
+    /// Whether the servers knew the process before this: a new one they do not.
+    pub was_known: bool,
     /// How many others are there.
     pub others: u64,
     /// Those that are gone without a word, until somebody says of each that it is gone.
-    pub gone: Vec<u32>,
+    pub gone: Vec<Process>,
 }
 
 impl Enrol {
     /// As a call.
     #[must_use]
     pub fn call(self) -> Call {
-        let number = self.number.map(text).unwrap_or_default();
-        // A new one that is asked for twice leaves a number unused.
-        call("ot_enrol", vec![number, text(self.ms)])
+        call("ot_enrol", vec![self.process.0.into_string().into_bytes(), text(self.ms)])
     }
 
     /// What it comes to.
@@ -138,10 +171,10 @@ impl Enrol {
     /// # Errors
     /// [`Malformed`].
     pub fn read(value: &Value) -> Result<Enrolled, Malformed> {
-        let small = |part: &Value| u32::try_from(Part(part).count()?).map_err(|_| Malformed);
-        let [number, others, gone] = Part(value).parts()? else { return Err(Malformed) };
-        let gone = Part(gone).parts()?.iter().map(small).collect::<Result<_, _>>()?;
-        Ok(Enrolled { number: small(number)?, others: Part(others).count()?, gone })
+        let [was_known, others, gone] = Part(value).parts()? else { return Err(Malformed) };
+        let process = |part: &Value| Ok(Process(Part(part).text()?.into()));
+        let gone = Part(gone).parts()?.iter().map(process).collect::<Result<_, _>>()?;
+        Ok(Enrolled { was_known: Part(was_known).count()? > 0, others: Part(others).count()?, gone })
     }
 }
 

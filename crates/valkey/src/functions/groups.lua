@@ -1,13 +1,14 @@
 -- Messages by key, where the settings speak of keys: how many of a key are out, how quickly they go, whose turn it is.
 --
 -- A group is what has one key. Beside the order of lanes there is, for each lane, what may go now: of each group the oldest message. Where keys take turns the group goes
--- first that has the fewest messages out, then the one that has had the least since it came. What has no key is never held back; it is one group among those
--- that take turns.
+-- first that has the fewest messages out for each of its weight, rounded down, then the one whose turn it is (start-time fair queueing: Goyal, Vin and Cheng, 1996). What has no key is
+-- never held back; it is one group among those that take turns.
 --
 --   :f  what may go now       sorted set, equal scores, members are level inverted, messages out, turns had, sequence
 --   :w  what waits            sorted set, equal scores, members are level inverted, key, a zero, sequence
---   :y  groups by key         hash: messages out, tokens, when it had so many, when it is woken, and of each lane the level, the count, the turns had, the oldest
---   :p  turns had by the group of a lane that is furthest, by level
+--   :y  groups by key         hash: messages out, tokens, when it had so many, when it is woken, of each lane the level, the count, the turns had, the oldest; how often settings
+--                             changed; and the turns of the messages out by the weights they say
+--   :p  how far the group of a lane is that is furthest, by level; and, with a `t` before the level, where the turn began of what went last
 --   :z  when groups are woken sorted set
 --
 -- Where other settings of keys hold than before, each group goes by those that it was written under until it is read: then, or when all are gone through a few at a time, it goes by those of now.
@@ -27,6 +28,9 @@ local function new_tokens(p, key)
   return most_tokens(rate)
 end
 
+-- What a group of weight 1 has had more after each message.
+local STRIDE = 1048576
+
 local follow_rules
 
 function group(p, key)
@@ -35,10 +39,10 @@ function group(p, key)
   local packed = redis.call('HGET', p.base .. ':y', key)
   if packed then
     local got = cmsgpack.unpack(packed)
-    g = { out = got[1], tokens = got[2], filled = got[3], wake = got[4], lanes = {}, ruled = got[6] or 0 }
+    g = { out = got[1], tokens = got[2], filled = got[3], wake = got[4], lanes = {}, ruled = got[6] or 0, own = got[7] or got[1] * STRIDE }
     for _, lane in ipairs(got[5]) do g.lanes[lane[1]] = { count = lane[2], pass = lane[3], head = lane[4] } end
   else
-    g = { out = 0, tokens = new_tokens(p, key), filled = 0, wake = false, lanes = {} }
+    g = { out = 0, tokens = new_tokens(p, key), filled = 0, wake = false, lanes = {}, own = 0 }
   end
   p.groups[key] = g
   if p.rules and g.ruled and g.ruled ~= p.ruled then follow_rules(p, key, g) end
@@ -51,11 +55,27 @@ function is_held_group(p, key, g)
   return (limit > 0 and g.out >= limit) or (g.tokens and g.tokens < rate.per_ms) or false
 end
 
+-- How far each message takes a group whose key has a weight in these settings.
+local function set_stride(keys, key)
+  local weight = keys.weights and keys.weights[key]
+  return weight and math.ceil(STRIDE / weight)
+end
+
+-- How far a message takes its group by the weight that its publisher gave the key.
+local function own_stride(m) return math.ceil(STRIDE / (m[KEY_WEIGHT] or 1)) end
+
+-- The messages of a group that are out, for each of its weight, rounded down; in strides, as members of the set have said it before there were weights.
+local function share_of(keys, key, g)
+  local stride = set_stride(keys, key)
+  local out = stride and g.out * stride or g.own
+  return out - out % STRIDE
+end
+
 local function offer(p, key, g, score)
   if is_held_group(p, key, g) then return end
   for level, lane in pairs(g.lanes) do
     local out, pass = 0, 0
-    if p.keys.fair then out, pass = g.out, lane.pass end
+    if p.keys.fair then out, pass = share_of(p.keys, key, g), lane.pass end
     put(p, 'offers', rank_of(level) .. key_of(out) .. key_of(pass) .. lane.head, score)
   end
 end
@@ -63,6 +83,11 @@ end
 local function furthest(p, level)
   if p.passes[level] == nil then p.passes[level] = tonumber(redis.call('HGET', p.base .. ':p', text(level)) or 0) end
   return p.passes[level]
+end
+
+local function began(p, level)
+  if p.times[level] == nil then p.times[level] = tonumber(redis.call('HGET', p.base .. ':p', 't' .. text(level)) or 0) end
+  return p.times[level]
 end
 
 local function fill_group(p, g)
@@ -92,7 +117,8 @@ function follow_rules(p, key, g)
   local rules = p.rules.before
   for level, lane in pairs(g.lanes) do
     local out, pass = 0, 0
-    if rules[text(g.ruled)].fair then out, pass = g.out, lane.pass end
+    local was = rules[text(g.ruled)]
+    if was.fair then out, pass = share_of(was, key, g), lane.pass end
     put(p, 'offers', rank_of(level) .. key_of(out) .. key_of(pass) .. lane.head, false)
   end
   for step = g.ruled + 1, p.ruled do
@@ -110,13 +136,8 @@ end
 
 local function change_group(p, key, change)
   local g = group(p, key)
-  local was_held = is_held_group(p, key, g)
   offer(p, key, g, false)
   change(g)
-  if was_held then
-    -- It is not made up for.
-    for level, lane in pairs(g.lanes) do lane.pass = math.max(lane.pass, furthest(p, level)) end
-  end
   offer(p, key, g, 0)
   settle_down(p, key, g)
 end
@@ -163,13 +184,13 @@ function leave_group(p, m, level, at)
 end
 
 function lend_group(p, m, by)
-  change_group(p, m[KEY] or '', function(g) g.out = g.out + by end)
+  change_group(p, m[KEY] or '', function(g) g.out, g.own = g.out + by, g.own + by * own_stride(m) end)
 end
 
 -- A ready message of a lane is about to go.
 function charge_group(p, m, level)
   if not p.keys or not (p.keys.rate or p.keys.fair) then return end
-  local pass = 0
+  local pass, time = 0, began(p, level)
   change_group(p, m[KEY] or '', function(g)
     if g.tokens then
       fill_group(p, g)
@@ -177,11 +198,13 @@ function charge_group(p, m, level)
     end
     local lane = g.lanes[level]
     if lane then
-      lane.pass = lane.pass + 1
+      -- Turns that it let pass, with more out than others or held back, are not made up for.
+      time = math.max(time, lane.pass)
+      lane.pass = time + (set_stride(p.keys, m[KEY] or '') or own_stride(m))
       pass = lane.pass
     end
   end)
-  p.passes[level] = math.max(furthest(p, level), pass)
+  p.passes[level], p.times[level] = math.max(furthest(p, level), pass), time
 end
 
 -- Groups may go that had no token, so many in one call; the rest is for the next.
@@ -220,11 +243,14 @@ function save_groups(p)
   for key, g in pairs(p.groups) do
     local lanes = {}
     for level, lane in pairs(g.lanes) do lanes[#lanes + 1] = { level, lane.count, lane.pass, lane.head } end
-    changed[key] = not g.is_over and cmsgpack.pack({ g.out, g.tokens, g.filled, g.wake, lanes, p.ruled }) or false
+    changed[key] = not g.is_over and cmsgpack.pack({ g.out, g.tokens, g.filled, g.wake, lanes, p.ruled, g.own }) or false
   end
   save_hash(p, ':y', changed)
   for level, pass in pairs(p.passes) do
     if pass > 0 then redis.call('HSET', p.base .. ':p', text(level), text(pass)) end
+  end
+  for level, time in pairs(p.times) do
+    if time > 0 then redis.call('HSET', p.base .. ':p', 't' .. text(level), text(time)) end
   end
 end
 
@@ -240,7 +266,7 @@ function regroup(p, keys)
     redis.call('UNLINK', p.base .. ':z')
     redis.call('HSET', p.base .. ':c', 'ruled', text(p.ruled))
   elseif was then
-    p.groups, p.passes = {}, {}
+    p.groups, p.passes, p.times = {}, {}, {}
     for _, name in ipairs(GROUP_KEYS) do redis.call('UNLINK', p.base .. name) end
     redis.call('HDEL', p.base .. ':c', 'rules')
   end

@@ -69,24 +69,25 @@ local function fate(s, reason)
   return s.dead_letter
 end
 
--- It may not go on.
-local function die(p, key, m, reason, report, list)
+-- It may not go on. `problem` is what is said of it where the report says nothing; by default what its reason says.
+local function die(p, key, m, reason, report, list, problem)
   local s = p.settings
+  problem = problem or RECORDS.errors[reason]
   local to = fate(s, reason)
   if s.history or to == 'leave' then
     local record
     if s.history then
       record = RECORDS.of(p, m, RECORDS.endings[reason], report)
-      record[9] = record[9] or RECORDS.errors[reason]
+      record[9] = record[9] or problem
     end
     -- How it is counted is known when it is known what became of it.
     m[DEATHS] = another(p, m, reason)
-    if not record then RECORDS.attempt(p, m, RECORDS.endings[reason], report, RECORDS.errors[reason]) end
+    if not record then RECORDS.attempt(p, m, RECORDS.endings[reason], report, problem) end
     return leave(p, key, m, reason, record, list or p.leavers)
   end
   if to == 'drop' then return settle(p, key, m, GONE_BY[reason]) end
   count(p, lane_of(p, m[PRIORITY]), 'dead_lettered', 1)
-  RECORDS.attempt(p, m, RECORDS.endings[reason], report, RECORDS.errors[reason])
+  RECORDS.attempt(p, m, RECORDS.endings[reason], report, problem)
   lay_out(p, key, m, another(p, m, reason))
 end
 
@@ -122,7 +123,7 @@ local function backoff_ms(p, failures)
 end
 
 -- Ends a lease without settling. A failure waits `delay_ms`, or the queue's backoff where that is nil; a release waits for nothing and is no delivery. Answers how the message
--- ends instead, if it does.
+-- ends instead, if it does, and what is said of that where nobody says anything else.
 local function put_back(p, key, m, why, delay_ms, report)
   if m[WORK] and m[WORK][3] then return 'cancelled' end
   if is_over(m[EXPIRES], p.now) then return expire(p, key, m) end
@@ -131,7 +132,7 @@ local function put_back(p, key, m, why, delay_ms, report)
     return nil
   end
   local limit = p.settings.delivery_limit
-  if why ~= 'released' and limit > 0 and m[COUNT] >= limit then return 'delivery_limit' end
+  if why ~= 'released' and limit > 0 and m[COUNT] >= limit then return 'delivery_limit', RECORDS.returns[why][2] end
   local ms = 0
   if why == 'released' then
     m[COUNT] = math.max(m[COUNT] - 1, 0)
@@ -144,9 +145,9 @@ local function put_back(p, key, m, why, delay_ms, report)
 end
 
 -- Does with a message what its end says.
-local function finish(p, key, m, ending, report)
+local function finish(p, key, m, ending, report, problem)
   if ending == 'cancelled' then return conclude(p, key, m, 'cancelled', 'removed', report) end
-  die(p, key, m, ending, report)
+  die(p, key, m, ending, report, nil, problem)
 end
 
 -- Lets time pass: leases end, what is delayed comes due, what expires is over.
@@ -159,21 +160,21 @@ local function tick(p)
   local ending = {}
   for _, key in ipairs(due) do
     local m = message(p, key)
-    local state, why = m[STATE], nil
+    local state, why, problem = m[STATE], nil, nil
     if state == LEASED and m[WORK] and is_over(m[WORK][2], p.now) then
       why = 'timeout'
     elseif state == LEASED then
-      why = put_back(p, key, m, 'expired')
+      why, problem = put_back(p, key, m, 'expired')
     elseif is_over(m[EXPIRES], p.now) then
       why = expire(p, key, m)
     elseif state == DELAYED then
       wait(p, key, m)
     end
-    if why then ending[#ending + 1] = { key, why } end
+    if why then ending[#ending + 1] = { key, why, problem } end
   end
   for _, one in ipairs(ending) do
     local m = message(p, one[1])
-    if m then finish(p, one[1], m, one[2]) end
+    if m then finish(p, one[1], m, one[2], nil, one[3]) end
   end
 end
 
@@ -198,8 +199,8 @@ local function give_back(p, holder, keys, last)
   table.sort(lost, function(one, other) return one[2][LEASE] < other[2][LEASE] end)
   for _, one in ipairs(lost) do
     local key, m = one[1], one[2]
-    local why = put_back(p, key, m, 'lost')
-    if why then finish(p, key, m, why) end
+    local why, problem = put_back(p, key, m, 'lost')
+    if why then finish(p, key, m, why, nil, problem) end
   end
   return #lost
 end

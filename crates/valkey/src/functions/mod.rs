@@ -30,14 +30,14 @@ mod told;
 
 use crate::cluster::Library;
 
-pub use administer::{Cancel, Purge, Remove, Replay, Reprioritise, SendHome, Which};
+pub use administer::{Cancel, FinishLate, Purge, Remove, Replay, Reprioritise, SendHome, Which};
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
     Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer, Out,
     RETURNED_MAX, Said, Settle, Standing, Sweep, Unknown, Use, View,
 };
 pub use attend::{Attend, Attended};
-pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Read, Rebase};
+pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Process, Read, Rebase};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use look::{Ahead, Find, LOOKS_MAX, List, Look, Looked, Single};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use overtake_lane::{LeaseId, Origin, Original, Outcome, Part as Fault, Priority, Seq};
-use redis::Value;
-use serde_json::json;
+use redis::Value as Reply;
+use serde_json::{Map, Value, json};
 
 use super::arrival::Arrival;
 use super::ask::{Asked, given, how_words, maybe, text};
@@ -20,6 +20,8 @@ pub struct Admission {
     pub id: Option<Box<str>>,
     /// Its key.
     pub key: Option<Box<str>>,
+    /// The weight that its publisher gave its key.
+    pub key_weight: Option<u32>,
     /// Its own time to live, ms.
     pub ttl_ms: Option<u64>,
     /// The time to live that stands in for the queue's, ms.
@@ -59,20 +61,16 @@ impl Admission {
     fn further(&self) -> String {
         /// Numbers by which a place keeps those that are taken together.
         const BLOCK: u64 = 4_096;
-        if let Some(arrival) = &self.arrival {
-            return arrival.json();
-        }
         let origin = self.origin.as_ref().map(|origin| {
             let (sequence, floor) = (origin.sequence(), origin.floor());
             let [block, least] = [sequence, floor].map(|number| (number / BLOCK, number % BLOCK));
             json!([origin.producer(), block.0, block.1, least.0, least.1])
         });
-        match (origin, self.at) {
-            (Some(origin), Some(at)) => json!({ "origin": origin, "at": at }).to_string(),
-            (Some(origin), None) => json!({ "origin": origin }).to_string(),
-            (None, Some(at)) => format!("{{\"at\":{at}}}"),
-            (None, None) => String::new(),
-        }
+        let mut said = self.arrival.as_ref().map_or_else(Map::new, |arrival| arrival.json());
+        said.extend(origin.map(|origin| ("origin".to_owned(), origin)));
+        said.extend(self.at.map(|at| ("at".to_owned(), at.into())));
+        said.extend(self.key_weight.map(|weight| ("key_weight".to_owned(), weight.into())));
+        if said.is_empty() { String::new() } else { Value::Object(said).to_string() }
     }
 }
 
@@ -97,7 +95,7 @@ impl Parts {
 
     /// Which of them is refused, and why, if that is what is said.
     fn fault(what: Part<'_>) -> Result<Option<AtFault>, Malformed> {
-        let [why @ Value::BulkString(word), at] = what.parts()? else { return Ok(None) };
+        let [why @ Reply::BulkString(word), at] = what.parts()? else { return Ok(None) };
         let at = usize::try_from(Part(at).number()?).map_err(|_| Malformed)?;
         if word == b"stale_receipt" {
             return Ok(Some(AtFault { part: Fault::Settlement(at), why: Declined::STALE }));

@@ -41,6 +41,8 @@ local ZERO = '\0'
 local ID, KEY, HOLDER, WORK, DEATHS, RECORD, OUTDATED, PREPARED, ATTEMPTS, PROGRESS = 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
 -- Of one that came into its lane after the lanes were changed: the change and the level by which the lane is known outside, see LEFT.
 local EPOCH, LEVEL = 20, 21
+-- Of one whose publisher gave its key a weight.
+local KEY_WEIGHT = 22
 
 local function key_of(seq) return struct.pack('>I8', seq) end
 
@@ -129,7 +131,7 @@ local function open(keys, args)
     producers = {}, numbers = {}, has_numbered = {},
     ids = {}, values = {},
     sets = {}, has_changed = {}, touched = {}, gauges = {}, counts = {},
-    groups = {}, passes = {},
+    groups = {}, passes = {}, times = {},
     caller = args[2], number = args[3], was = got,
   }
   p.keys = p.settings.keys

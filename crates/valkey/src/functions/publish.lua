@@ -129,10 +129,12 @@ local function compose(p, m, state)
   local due = NEVER
   if state == DELAYED then due = p.now + m.delay_ms end
   local since = m.since or p.now
-  return {
+  local new = {
     m.priority, m.given, since, expiry(p, m, since), m.size, 0, state, due, 0,
     m.id or false, m.key or false, false, false, m.deaths or false, m.record or false, false, false, m.attempts or false,
   }
+  if m.key_weight then new[PROGRESS], new[EPOCH], new[LEVEL], new[KEY_WEIGHT] = false, false, false, m.key_weight end
+  return new
 end
 
 -- While the place is over its limits its least urgent message goes: the oldest of the last lane; the newcomer, when all that is ready is more urgent.

@@ -19,6 +19,12 @@ function RECORDS.said(m, report)
   return exit_code, problem, string.sub(progress, from)
 end
 
+-- A report as arguments say it from here: an exit code, an error, the end of the output; these as `=` and the text, or empty.
+function RECORDS.told(args, at)
+  local function text(i) return args[i] ~= '' and string.sub(args[i], 2) end
+  return { tonumber(args[at]) or false, text(at + 1), text(at + 2) }
+end
+
 -- Notes what the holder of a lease has reported so far; false: nothing.
 function RECORDS.progress(m, output)
   -- A message that was stored before attempts were remembered has no place for them.

@@ -77,6 +77,8 @@ struct Keys {
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<RateLimit>,
     fair: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    weights: BTreeMap<String, u32>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -111,6 +113,7 @@ impl Terms {
             limit: group_limit,
             rate: key_rate_limit,
             fair: fair_keys,
+            weights: settings.key_weights.clone(),
         });
         let dead_letter = match &settings.dead_letter {
             DeadLetterTo::Drop => "drop",

@@ -229,6 +229,7 @@ impl Declined {
             "leased" => Refusal::Leased,
             "dead" => Refusal::Dead,
             "not_dead" => Refusal::NotDead,
+            "stale_receipt" => Refusal::StaleReceipt,
             "id_pending" => Refusal::IdPending,
             "consumer_exclusive" => Refusal::ConsumerExclusive,
             "scheme" => Refusal::SettingFixed("scheme"),
@@ -320,9 +321,9 @@ impl Stored {
         else {
             return Err(Malformed);
         };
-        // A message that was stored before attempts were remembered has none.
-        let [_outdated, _prepared, attempts @ ..] = later else { return Err(Malformed) };
-        let attempts = attempts.first();
+        // Few messages have attempts, and fewer a weight: those that end before have none.
+        let [_outdated, _prepared, later @ ..] = later else { return Err(Malformed) };
+        let (attempts, key_weight) = (later.first(), later.get(4));
         let at = Part(at).time()?;
         let state = match Part(state).number()? {
             READY => State::Ready,
@@ -335,6 +336,7 @@ impl Stored {
         let extras = Extras {
             id: boxed(id)?,
             key: boxed(key)?,
+            key_weight: key_weight.map_or(Ok(None), |weight| Part(weight).some(|weight| weight.small()))?,
             deaths: Part(deaths).some(|deaths| read_deaths(&deaths))?.map(Arc::new),
             work: Part(work).some(|work| read_work(&work))?.map(Box::new),
             record: Part(record).some(|record| read_record(&record))?.map(Arc::new),

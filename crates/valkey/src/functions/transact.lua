@@ -65,13 +65,13 @@ local function end_lease(p, key, m, how, delay_ms, report)
     count(p, level, 'delivered', -1)
     if m[COUNT] > 1 then count(p, level, 'redelivered', -1) end
   end
-  local why
+  local why, problem
   if ENDS[how] then
-    why = put_back(p, key, m, ENDS[how], delay_ms, report)
+    why, problem = put_back(p, key, m, ENDS[how], delay_ms, report)
   else
-    why = m[WORK] and m[WORK][3] and 'cancelled' or 'rejected'
+    why = m[WORK] and m[WORK][3] and 'cancelled' or (how == 'timeout' and how or 'rejected')
   end
-  if why then finish(p, key, m, why, report) end
+  if why then finish(p, key, m, why, report, problem) end
 end
 
 -- Ends one lease, with a report. Arguments: how, a delay in ms (or empty), the sequence and the number of the lease, an exit code, an error, the end of the output: these as
@@ -80,13 +80,12 @@ local function finish_lease(keys, args)
   return once(keys, args, function(p)
     local key, m = leased(p, tonumber(args[6]), tonumber(args[7]))
     if not key then return { 0 } end
-    local function said(at) return args[at] ~= '' and string.sub(args[at], 2) end
-    end_lease(p, key, m, args[4], tonumber(args[5]), { tonumber(args[8]) or false, said(9), said(10) })
+    end_lease(p, key, m, args[4], tonumber(args[5]), RECORDS.told(args, 8))
     return { 1 }
   end)
 end
 
--- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`, `lost`, `untaken`), a delay in ms (or empty), then the sequence and the number of each lease.
+-- Ends leases, each for itself. Arguments: how (`ack`, `nack`, `release`, `reject`, `timeout`, `lost`, `untaken`), a delay in ms (or empty), then the sequence and the number of each lease.
 -- Answers for each 1, or 0 where it does not hold any more.
 local function settle_leases(keys, args)
   return once(keys, args, function(p)

@@ -150,6 +150,7 @@ impl Twin {
             original: message.original,
             id: message.id().map(Into::into),
             key: message.key().map(Into::into),
+            key_weight: message.key_weight(),
             ttl_ms: None,
             base_ttl_ms: None,
             delay_ms: 0,

@@ -1,11 +1,12 @@
 //! Random histories of one queue.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use overtake_lane::{
-    Backoff, Band, DeadLetterTo, Definition, Given, LaneChoice, LaneSettings, LastValue, Order, Origin,
-    Outcome, Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme, Seq, Settings,
-    Status, Which,
+    Backoff, Band, DeadLetterTo, Definition, Given, KEY_WEIGHT_MAX, LaneChoice, LaneSettings, LastValue,
+    Order, Origin, Outcome, Overflow, PickerKind, Priority, Publish, RateLimit, RejectBelow, Report, Scheme,
+    Seq, Settings, Status, Which,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -38,6 +39,7 @@ enum Op {
     Reprioritise(Chosen, i64),
     Remove(Chosen),
     Cancel(Chosen),
+    FinishLate(Chosen, u32, Outcome, Report),
     Replay(Chosen, Option<i64>),
     Purge(Option<Status>),
     Configure(Box<Settings>),
@@ -67,13 +69,14 @@ fn given() -> impl Strategy<Value = Given> {
 
 fn message() -> impl Strategy<Value = Publish> {
     let id = prop::option::weighted(0.4, 0..6_u8);
-    let key = prop::option::weighted(0.6, 0..4_u8);
+    let key = prop::option::weighted(0.6, (0..4_u8, prop::option::weighted(0.4, 1..=KEY_WEIGHT_MAX)));
     let times = (ttl(), prop::option::weighted(0.2, 1..20_u64), prop_oneof![4 => Just(0), 1 => ms()]);
     (given(), id, key, times, origin(), 0..40_u32).prop_map(
         |(given, id, key, (ttl_ms, base_ttl_ms, delay_ms), origin, bytes)| Publish {
             origin: origin.map(Box::new),
             id: id.map(|id| format!("id{id}").into()),
-            key: key.map(|key| if key == 0 { "".into() } else { format!("k{key}").into() }),
+            key_weight: key.and_then(|(key, weight)| weight.filter(|_| key > 0)),
+            key: key.map(|(key, _)| if key == 0 { "".into() } else { format!("k{key}").into() }),
             ttl_ms,
             base_ttl_ms,
             delay_ms,
@@ -98,6 +101,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => ms().prop_map(|ms| Outcome::Nack { delay_ms: Some(ms) }),
         1 => Just(Outcome::Release),
         2 => Just(Outcome::Reject),
+        1 => Just(Outcome::Timeout),
     ]
 }
 
@@ -148,6 +152,8 @@ fn op(scheme: Scheme, last_value: Option<LastValue>, rates: Rates) -> impl Strat
         3 => (chosen(), PRIORITIES).prop_map(|(which, priority)| Op::Reprioritise(which, priority)),
         2 => chosen().prop_map(Op::Remove),
         2 => chosen().prop_map(Op::Cancel),
+        2 => (chosen(), 0..4_u32, outcome(), report())
+            .prop_map(|(which, attempt, how, report)| Op::FinishLate(which, attempt, how, report)),
         4 => (chosen(), prop::option::of(PRIORITIES)).prop_map(|(which, promote)| Op::Replay(which, promote)),
         1 => status().prop_map(Op::Purge),
         2 => settings_of(scheme, last_value, rates).prop_map(|settings| Op::Configure(Box::new(settings))),
@@ -178,6 +184,12 @@ fn picker() -> impl Strategy<Value = PickerKind> {
         1 => (1..10_u64).prop_map(PickerKind::AgingMs),
         2 => prop::collection::btree_map(lane(), 1..4_u32, 0..4).prop_map(PickerKind::Weighted),
     ]
+}
+
+/// Weights of two keys, another one by the limit.
+fn weights_of(fair_keys: bool, group_limit: u32) -> BTreeMap<String, u32> {
+    let weights = [("k1".to_owned(), 2 + group_limit), ("k2".to_owned(), 7)];
+    weights.into_iter().filter(|_| fair_keys && group_limit != 1).collect()
 }
 
 /// Rates, of the queue and of each key: how much time counts at which of two is for neither side to say, so they change to none and back only.
@@ -312,6 +324,7 @@ fn settings_of(
                 group_limit,
                 key_rate_limit: rates.1.filter(|_| is_key_rated),
                 fair_keys,
+                key_weights: weights_of(fair_keys, group_limit),
                 max_length,
                 max_bytes,
                 overflow,
@@ -431,6 +444,12 @@ fn act(twin: &mut Twin, op: &Op) {
         Op::Cancel(which) => {
             if let Some(which) = meant(twin, which, |status| status == Status::Leased) {
                 twin.cancel(&which);
+            }
+        }
+        Op::FinishLate(which, attempt, outcome, report) => {
+            let waits = |status| matches!(status, Status::Ready | Status::Delayed);
+            if let Some(Which::Id(id)) = meant(twin, which, waits) {
+                twin.finish_late(&id, *attempt, *outcome, report);
             }
         }
         Op::Replay(which, promote) => {

@@ -68,6 +68,10 @@ fn settings() -> impl Strategy<Value = Settings> {
                 picker,
                 group_limit,
                 fair_keys,
+                key_weights: [("k1".to_owned(), 3)]
+                    .into_iter()
+                    .filter(|_| fair_keys && max_length.is_none())
+                    .collect(),
                 lanes: cap.into_iter().collect(),
                 max_length: max_length.unwrap_or(0),
                 delivery_limit: 2,
@@ -211,6 +215,7 @@ impl Moving<'_> {
     fn publish(&mut self, messages: &[(i64, Option<u8>, u64, Option<u64>)]) {
         let message = |(priority, key, delay_ms, ttl_ms): &(i64, Option<u8>, u64, Option<u64>)| Publish {
             key: key.map(|key| format!("k{key}").into()),
+            key_weight: key.map(|key| 1 + u32::from(key) * 3),
             delay_ms: *delay_ms,
             ttl_ms: *ttl_ms,
             ..publish(Given::Number(*priority), 7)

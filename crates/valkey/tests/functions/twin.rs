@@ -10,8 +10,8 @@ use overtake_lane::{
 };
 use overtake_valkey::functions::{
     Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, Find, Finish, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove, Replay,
-    Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
+    Extend, Extended, Find, Finish, FinishLate, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove,
+    Replay, Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -257,6 +257,7 @@ impl Twin {
             original: publish.priority.original(),
             id: publish.id.clone(),
             key: publish.key.clone(),
+            key_weight: publish.key_weight,
             ttl_ms: publish.ttl_ms,
             base_ttl_ms: publish.base_ttl_ms,
             delay_ms: publish.delay_ms,
@@ -516,6 +517,19 @@ impl Twin {
         self.count(told, Command::CancelMessages { queue: QUEUE.into(), which: which.clone() });
     }
 
+    /// Ends a message that waits, as its last attempt says late.
+    pub(crate) fn finish_late(&mut self, id: &str, attempt: u32, outcome: Outcome, report: &Report) {
+        self.quieten();
+        let which = self.asked(&Chosen::Id(id.into()));
+        let told = self.ask(&FinishLate { attempt, outcome, report: report.clone(), which });
+        if self.was_late() {
+            return;
+        }
+        let (queue, id, report) = (QUEUE.into(), id.into(), Box::new(report.clone()));
+        let (reply, _) = self.broker(Command::FinishLate { queue, id, attempt, outcome, report });
+        assert_eq!(told.map_err(|Declined(why)| why), reply.map(|_| 1));
+    }
+
     pub(crate) fn replay(&mut self, which: &Chosen, promote: Option<&Given>) {
         self.quieten();
         let promoted =
@@ -558,6 +572,7 @@ pub(crate) fn publish(priority: Given, bytes: u32) -> Publish {
         id: None,
         origin: None,
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -13,7 +13,7 @@ use overtake_valkey::engine::ClusterEngine;
 use overtake_valkey::functions::{Alive, LIBRARY, Terms};
 use overtake_valkey::places::Places;
 
-use crate::processes::{processes, until};
+use crate::processes::{callers, processes, until};
 use crate::story::long;
 use crate::world::{Program, World};
 
@@ -91,7 +91,9 @@ async fn a_process_that_was_given_up_and_finds_an_exclusive_consumer_cancels_its
     let world = World::one(program, &[]);
     let all = known_to(&world, 2, DeclareQueue::default()).await;
     let mut lost = consume(&all[0], false).await.expect("taken");
-    bury(&world, &all[1], "p1").await;
+    for process in callers(&world).await {
+        bury(&world, &all[1], &process).await;
+    }
     let mut alone = consume(&all[1], true).await.expect("the other is gone");
     assert!(lost.next().await.is_none(), "it is cancelled");
     publish(&all[0], "a").await;

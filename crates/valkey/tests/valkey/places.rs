@@ -41,6 +41,7 @@ fn message(priority: i32, name: &str) -> Admission {
         original: Original::Number(priority),
         id: Some(name.into()),
         key: None,
+        key_weight: None,
         ttl_ms: None,
         base_ttl_ms: None,
         delay_ms: 0,

@@ -13,9 +13,11 @@ use overtake_lane::{
 };
 use overtake_peer::Vault;
 use overtake_valkey::engine::{ClusterEngine, Options};
+use overtake_valkey::functions::DEFINITIONS;
+use redis::Value;
 use tokio::task::JoinSet;
 
-use crate::world::{Program, World};
+use crate::world::{Program, World, text};
 
 pub(crate) async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEngine>> {
     let mut all = Vec::new();
@@ -24,6 +26,14 @@ pub(crate) async fn processes(world: &World, count: usize) -> Vec<Arc<ClusterEng
         all.push(Arc::new(ClusterEngine::open(options).await.expect("the servers are there")));
     }
     all
+}
+
+/// The names of the processes at places.
+pub(crate) async fn callers(world: &World) -> Vec<String> {
+    let Value::Array(names) = world.ask(0, &format!("ZRANGE {DEFINITIONS}:roll 0 -1")).await else {
+        panic!("a set has members");
+    };
+    names.into_iter().map(|name| format!("p{}", text(name))).collect()
 }
 
 fn message(to: Target, priority: i64, body: &str) -> NewMessage {
@@ -216,4 +226,47 @@ async fn what_a_process_held_that_ends_is_ready_for_others() {
     all[0].close().await;
     let again = other.next().await.expect("it comes");
     assert_eq!((again.count, &again.content.body[..]), (2, &b"a"[..]));
+}
+
+/// Servers may go back in time: a snapshot, a backup, a failover that lost the last second.
+#[tokio::test]
+async fn a_process_that_comes_when_the_servers_have_forgotten_the_others_is_none_of_them() {
+    const MESSAGES: u64 = 40;
+    for program in Program::all() {
+        let world = World::one(program, &[]);
+        let mut all = processes(&world, 1).await;
+        all[0].declare_queue("q", Settings::default()).await.expect("declared");
+        world.ask(0, &format!("DEL {DEFINITIONS}:roll")).await;
+        world.ask(0, &format!("HDEL {DEFINITIONS} processes")).await;
+        all.extend(processes(&world, 1).await);
+        until(|| async { all[1].queue("q").await.is_ok() }).await;
+        for at in 0..MESSAGES {
+            let engine = &all[at as usize % 2];
+            engine.publish(vec![message(Target::Queue("q".into()), 5, "a")]).await.expect("published");
+        }
+        let view = all[1].queue("q").await.expect("it is there");
+        let ready: u64 = view.lanes.iter().map(|lane| lane.ready).sum();
+        assert_eq!(ready, MESSAGES, "each that was confirmed is there");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_the_servers_have_forgotten_ends_its_sessions_and_joins_again() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let world = World::one(program, &[]);
+    let all = processes(&world, 2).await;
+    all[0].declare_queue("q", Settings::default()).await.expect("declared");
+    let session = all[0].connect();
+    let identity = Identity { exclusive: true, durable: false, ..Identity::default() };
+    let own = DeclareQueue { identity, existing: Existing::Same, ..DeclareQueue::default() };
+    session.declare("mine", own).await.expect("declared");
+    until(|| async { all[1].queue("mine").await.is_ok() }).await;
+    let mut consumer = session.consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    world.ask(0, &format!("DEL {DEFINITIONS}:roll")).await;
+    assert!(consumer.next().await.is_none(), "its session is over");
+    until(|| async { all[1].queue("mine").await.is_err() }).await;
+    until(|| async { world.text(0, &format!("ZCARD {DEFINITIONS}:roll")).await == "2" }).await;
+    let mut consumer = all[0].consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    all[1].publish(vec![message(Target::Queue("q".into()), 5, "a")]).await.expect("published");
+    assert_eq!(&consumer.next().await.expect("it comes").content.body[..], b"a");
 }

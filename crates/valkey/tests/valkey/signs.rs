@@ -10,6 +10,7 @@ use overtake_valkey::engine::{ClusterEngine, Options};
 use overtake_valkey::functions::{Choice, LIBRARY, Leasing, Terms};
 use overtake_valkey::places::Places;
 
+use crate::processes::callers;
 use crate::story::long;
 use crate::world::{Program, World};
 
@@ -31,8 +32,7 @@ async fn what_is_out_to_a_process_that_knows_nothing_of_it_goes_back() {
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let nobody = ("nobody".to_owned(), Arc::default());
     let places = Places::new(cluster, queue, 1, terms, nobody, std::time::Duration::from_secs(3_600));
-    // The first process on servers is known to them by this name.
-    let holder = Some(("p1".to_owned(), 15_000));
+    let holder = Some((callers(&world).await.remove(0), 15_000));
     let (choice, granted) = (Choice::default(), Vec::new());
     let want = Leasing { max: 1, max_bytes: 1 << 20, term_ms: 0, holder, choice, granted };
     assert_eq!(places.lease(&want, long()).await.expect("leased").len(), 1);

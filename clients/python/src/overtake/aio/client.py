@@ -158,6 +158,7 @@ class AsyncClient:
         ttl_ms: Duration | None = None,
         id: str | None = None,  # noqa: A002 - the word for it, in every interface
         key: str | None = None,
+        key_weight: int | None = None,
         correlation_id: str | None = None,
         reply_to: str | None = None,
         content_type: str | None = None,
@@ -178,6 +179,7 @@ class AsyncClient:
             ttl_ms=ttl_ms,
             id=id,
             key=key,
+            key_weight=key_weight,
             correlation_id=correlation_id,
             reply_to=reply_to,
             content_type=content_type,

@@ -82,7 +82,7 @@ class Work:
         try:
             return (yield from steps)
         except Fault as fault:
-            raise Refused(fault.code, f"{self.category}: {fault}") from None
+            raise _refused(self.category, str(fault)) from None
 
     def publish(
         self,
@@ -106,7 +106,7 @@ class Work:
                     f"the partition key `{key}` cannot be part of a stream's name: it must have 1 to 255 characters and no colon, and be "
                     f"neither `dlq`, nor `{self.lanes.suffix}`, nor between two underscores on either side"
                 )
-            # Who reads all partitions must know of a key before there is something in its stream.
+            # Readers of all partitions must know of a key before there is something in its stream.
             yield Ask(("SADD", partitions_of(self.category), key))
             part = f"{self.category}:{key}"
         return text((yield Ask(("XADD", self.lanes.stream_of(part, urgency), "*", "data", body))))
@@ -118,11 +118,22 @@ class Work:
 
     def groups(self) -> Steps[list[str]]:
         """The groups of any stream."""
-        found: set[str] = set()
-        for some in (yield from self._streams()):
-            names = yield evaluate(scripts.GROUPS, [stream for _, stream in some])
-            found.update(map(text, names))
+        found, broken = yield from self._groups()
+        if broken:
+            raise _refused(*broken[0])
         return sorted(found)
+
+    def _groups(self) -> Steps[tuple[set[str], list[tuple[str, str]]]]:
+        """The groups of all streams that can be read, and the others with why."""
+        found: set[str] = set()
+        broken: list[tuple[str, str]] = []
+        for some in (yield from self._streams()):
+            for told in (yield evaluate(scripts.GROUPS, [stream for _, stream in some])):
+                if isinstance(told, list):
+                    broken.append((text(told[0]), text(told[1])))
+                else:
+                    found.add(text(told))
+        return found, broken
 
     def lag(self, group: str) -> Steps[list[Lag]]:
         """How far a group is in each lane."""
@@ -131,7 +142,12 @@ class Work:
         for some in (yield from self._streams()):
             pairs = [each for _, stream in some for each in (stream, dead_letters_of(stream))]
             told = yield evaluate(scripts.FAR, pairs, group)
-            for (lane, stream), (dead, pending, waiting, at, oldest) in zip(some, told, strict=True):
+            for (lane, stream), far in zip(some, told, strict=True):
+                if not isinstance(far, list):
+                    raise _refused(stream, text(far))
+                dead, pending, waiting, at, oldest, _ = far
+                if isinstance(dead, bytes):
+                    raise _refused(dead_letters_of(stream), text(dead))
                 left = int(waiting) if int(waiting) >= 0 else (yield from self._count(stream, text(at)))
                 age_s = max(int(seconds) - int(text(oldest).partition("-")[0]) // 1000, 0) if oldest else 0
                 lag = found[lane]
@@ -151,8 +167,15 @@ class Work:
         return count
 
     def trim(self) -> Steps[int]:
-        """Deletes what every group has settled."""
-        groups, gone = (yield from self.groups()), 0
+        """Deletes what every group has settled, also where another stream cannot be read."""
+        (groups, broken), gone = (yield from self._groups()), 0
         for some in (yield from self._streams()) if groups else ():
-            gone += int((yield evaluate(scripts.TRIM, [stream for _, stream in some], *groups)))
+            count, *_ = yield evaluate(scripts.TRIM, [stream for _, stream in some], *sorted(groups))
+            gone += int(count)
+        if broken:
+            raise _refused(*broken[0])
         return gone
+
+
+def _refused(stream: str, why: str) -> Refused:
+    return Refused(why.partition(" ")[0], f"{stream}: {why}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,6 +11,12 @@ __all__ = ["Lane", "Lanes"]
 
 #: The suffix that streams of dead letters have.
 DEAD = "dlq"
+#: The beginning of the variable of each key of the table: the broker's.
+VARIABLE = "OVERTAKE__SERVER__PRIORITY_LANES__"
+#: The beginning of these and of their likely misspellings: the broker has no other setting that begins so.
+VARIABLES = "OVERTAKE__SERVER__PRIORITY"
+#: The keys of the table, and what each must be.
+KEYS = {"enabled": "true or false", "threshold": "a whole number", "backfill_suffix": "a text"}
 
 
 class Lane(Enum):
@@ -40,6 +47,31 @@ class Lanes:
         if ":" in self.suffix:
             raise ValueError(f"the suffix must have no colon: say `{self.suffix.replace(':', '-')}`")
 
+    @classmethod
+    def read(cls, table: Mapping[str, object] | None = None, variables: Mapping[str, str] | None = None) -> Lanes:
+        """The lanes of the table `[server.priority_lanes]`, as the broker and the relay have it in their files.
+
+        A variable of the environment (`OVERTAKE__SERVER__PRIORITY_LANES__ENABLED`, `…__THRESHOLD`,
+        `…__BACKFILL_SUFFIX`) goes before the table. The other keys have the broker's defaults: one lane, the
+        threshold 0, the suffix `backfill`. `variables` are those of the process unless others are given. Raises
+        `ValueError` about a key or a variable that cannot be, or that is misspelled.
+        """
+        said: dict[str, object] = {"enabled": False, "threshold": 0, "backfill_suffix": "backfill"}
+        for key, value in (table or {}).items():
+            if key not in KEYS:
+                raise ValueError(f"the lanes have no key `{key}`: they have {', '.join(KEYS)}")
+            said[key] = _checked(key, value, key)
+        variables = os.environ if variables is None else variables
+        known = [VARIABLE + key.upper() for key in KEYS]
+        for name in variables:
+            if name.startswith(VARIABLES) and name not in known:
+                raise ValueError(f"there is no variable {name}; there are {', '.join(known)}")
+        for key in KEYS:
+            name = VARIABLE + key.upper()
+            if name in variables:
+                said[key] = _checked(key, _of_text(key, variables[name]), name)
+        return cls(enabled=said["enabled"], threshold=said["threshold"], suffix=said["backfill_suffix"])  # type: ignore[arg-type]
+
     def lane_of(self, priority: int) -> Lane:
         """The lane that something so urgent takes."""
         return Lane.BACKFILL if self.enabled and priority < self.threshold else Lane.PRIMARY
@@ -55,6 +87,29 @@ class Lanes:
     def all(self) -> tuple[Lane, ...]:
         """Those there are, the more urgent first."""
         return (Lane.PRIMARY, Lane.BACKFILL) if self.enabled else (Lane.PRIMARY,)
+
+
+def _of_text(key: str, text: str) -> object:
+    """The value of a variable; a text where it is none of its key."""
+    if key == "enabled":
+        return {"true": True, "false": False}.get(text, text)
+    if key == "threshold":
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _checked(key: str, value: object, name: str) -> object:
+    is_fine = {
+        "enabled": isinstance(value, bool),
+        "threshold": isinstance(value, int) and not isinstance(value, bool),
+        "backfill_suffix": isinstance(value, str),
+    }
+    if not is_fine[key]:
+        raise ValueError(f"{name} must be {KEYS[key]}, and is {value!r}")
+    return value
 
 
 #: So many streams are named in one command.

@@ -200,7 +200,7 @@ class PartitionReading(Reading):
             if len(some) == 1:
                 self._set_broken(some[0], fault)
             else:
-                # One of them is out of bounds.
+                # A stream among them is out of bounds.
                 self._one_by_one = len(some)
                 self._ready[lane].extendleft(reversed(some))
             return
@@ -261,7 +261,7 @@ class PartitionReading(Reading):
             broken = sum(unit.refusal is not None for unit in self._units.values())
             if (fault.is_busy() and fault.code != "OOM") or self._suspects == broken:
                 raise
-            # Which of them it is shows when all are tried.
+            # Trying all shows which of them it is.
             self._suspects = broken
             for stream in self._read_of(self.options.lanes.all())[0]:
                 self._set_ready(stream)
@@ -276,7 +276,7 @@ class PartitionReading(Reading):
         options, now = self.options, time.monotonic()
         block_s = min(options.block_s, self._discover_at - now)
         if self.held.has_out():
-            # What is out may fail meanwhile, and is then due again so soon.
+            # An entry that is out may fail meanwhile, and is then due again so soon.
             block_s = min(block_s, max(options.retry.first, DUE_MIN_S))
         for end in (self.held.next_due(), until, self._away[0][0] if self._away else None):
             if end is not None:

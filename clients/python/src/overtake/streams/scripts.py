@@ -137,39 +137,47 @@ return 1
 
 #: How far a group is in several streams.
 #:
-#: Keys: streams, each followed by its dead letters. Arguments: group. Answers for each stream: dead letters, pending entries,
-#: those that wait or -1 where the server does not know, the id behind which they are, and the id of the oldest that is pending
-#: or waits, or nothing.
+#: Keys: streams, each followed by its dead letters. Arguments: group. Answers for each stream: dead letters or why those cannot
+#: be read, pending entries, those that wait or -1 where the server does not know, the id behind which they are, the id of the
+#: oldest that is pending or waits, or nothing, and 1 where the stream has the group; or why the stream cannot be read.
 FAR = """
-local all = {}
-for i = 1, #KEYS, 2 do
-  local stream, pending, lag, last = KEYS[i], 0, nil, '0-0'
+local function far(stream, dead)
+  local pending, lag, last, has_group = 0, nil, '0-0', 0
   local len = redis.call('XLEN', stream)
   if len > 0 or redis.call('EXISTS', stream) == 1 then
     for _, of in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
       local told = {}
       for at = 1, #of, 2 do told[of[at]] = of[at + 1] end
       if told['name'] == ARGV[1] then
-        pending, lag, last = told['pending'], tonumber(told['lag']) or -1, told['last-delivered-id']
+        pending, lag, last, has_group = told['pending'], tonumber(told['lag']) or -1, told['last-delivered-id'], 1
       end
     end
   end
   local first = redis.call('XRANGE', stream, '(' .. last, '+', 'COUNT', 1)[1]
   local oldest = first and first[1]
   if pending > 0 then oldest = redis.call('XPENDING', stream, ARGV[1])[2] end
-  all[#all + 1] = {redis.call('XLEN', KEYS[i + 1]), pending, lag or len, last, oldest or false}
+  local letters = redis.pcall('XLEN', dead)
+  return {type(letters) == 'table' and letters.err or letters, pending, lag or len, last, oldest or false, has_group}
+end
+local all = {}
+for i = 1, #KEYS, 2 do
+  local _, told = pcall(far, KEYS[i], KEYS[i + 1])
+  all[#all + 1] = told.err or told
 end
 return all
 """
 
-#: The names of the groups of several streams, one for each stream that has it.
+#: The names of the groups of several streams, one for each stream that has it; for a stream that cannot be read a pair of its
+#: name and why.
 #:
 #: Keys: the streams.
 GROUPS = """
 local all = {}
 for _, stream in ipairs(KEYS) do
   if redis.call('EXISTS', stream) == 1 then
-    for _, of in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+    local groups = redis.pcall('XINFO', 'GROUPS', stream)
+    if groups.err then all[#all + 1] = {stream, groups.err} end
+    for _, of in ipairs(groups) do
       for at = 1, #of, 2 do
         if of[at] == 'name' then all[#all + 1] = of[at + 1] end
       end
@@ -182,7 +190,8 @@ return all
 #: Deletes the entries that every group has settled, up to the first that any group needs. A stream in which one of the groups
 #: is missing stays whole.
 #:
-#: Keys: the streams. Arguments: all groups. Answers how many are gone.
+#: Keys: the streams. Arguments: all groups. Answers how many are gone, then for each stream that cannot be trimmed a pair of
+#: its name and why.
 TRIM = r"""
 local function is_before(a, b)
   local a_ms, a_number = string.match(a, '(%d+)-(%d+)')
@@ -191,8 +200,7 @@ local function is_before(a, b)
   if #a_ms ~= #b_ms then return #a_ms < #b_ms end
   return a_ms < b_ms
 end
-local gone = 0
-for _, stream in ipairs(KEYS) do
+local function trim(stream)
   local missing, first = #ARGV, nil
   local groups = redis.call('EXISTS', stream) == 1 and redis.call('XINFO', 'GROUPS', stream) or {}
   for _, of in ipairs(groups) do
@@ -210,15 +218,16 @@ for _, stream in ipairs(KEYS) do
     end
     if needed and (not first or is_before(needed, first)) then first = needed end
   end
-  if missing == 0 and #groups > 0 then
-    if first then
-      gone = gone + redis.call('XTRIM', stream, 'MINID', first)
-    else
-      gone = gone + redis.call('XTRIM', stream, 'MAXLEN', 0)
-    end
-  end
+  if missing > 0 or #groups == 0 then return 0 end
+  if first then return redis.call('XTRIM', stream, 'MINID', first) end
+  return redis.call('XTRIM', stream, 'MAXLEN', 0)
 end
-return gone
+local all = {0}
+for _, stream in ipairs(KEYS) do
+  local is_read, told = pcall(trim, stream)
+  if is_read then all[1] = all[1] + told else all[#all + 1] = {stream, told.err or told} end
+end
+return all
 """
 
 #: Counts entries behind an id without sending them.
@@ -229,12 +238,12 @@ local found = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
 return {#found, found[1] and found[#found][1] or false}
 """
 
-#: How many entries each stream has.
+#: How many entries each stream has; 0 where it cannot be read.
 #:
 #: Keys: the streams.
 LENGTHS = """
 local all = {}
-for i, stream in ipairs(KEYS) do all[i] = redis.call('XLEN', stream) end
+for i, stream in ipairs(KEYS) do all[i] = tonumber(redis.pcall('XLEN', stream)) or 0 end
 return all
 """
 

@@ -386,6 +386,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen
 complete -c overtake -n "__fish_overtake_using_subcommand queue; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand publish" -l key-weight -d 'The turns of its key beside those of others, where keys take turns and the queue\'s settings give this key no weight: 1 to 1000' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand publish" -l content-type -d 'The media type of the body' -r
@@ -459,10 +460,13 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l delay -d
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l keep -d 'Keep so much of the end of what a program prints, at most 24KiB' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l name -d 'What the worker calls itself, for people who ask who holds a message [default: HOST:PID]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l attempts -d 'So often an entry is tried before it is a dead letter' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l claim-idle -d 'What another consumer has not settled for so long is taken over' -r
-complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l primary-slots -d 'So many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow' -r
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l primary-slots -d 'How many of the `--slots` never run a program for the backfill lane: an urgent entry finds one free while bulk work is slow' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -473,7 +477,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l timeout 
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l until-empty -d 'Stop when nothing runs and there is nothing to lease. Delayed messages are not waited for'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l show -d 'Pass on what the programs print, each line behind the id of its message, to standard error'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l lines -d 'Print lines on a terminal, too'
-complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l from-now -d 'A group that is made begins with what is added from now on, in place of the oldest entry'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l partitions -d 'The category is parted by keys: the streams of each partition are read, too, and the group has one entry of each at a time'
 complete -c overtake -n "__fish_overtake_using_subcommand subscribe" -l json -d 'Print JSON for programs'
@@ -553,6 +557,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l vhost
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritise" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -574,6 +579,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l vhost
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l without-priority -d 'Only messages that were published without a priority'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l all -d 'Every message. Must be said'
+complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand reprioritize" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -688,7 +694,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_se
 complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "list" -d 'List changes of many messages: those that go on, and the last that are over'
 complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "show" -d 'Show how far a job is'
-complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "cancel" -d 'Cancel a job: it ends where it is, and what it has changed stays changed'
+complete -c overtake -n "__fish_overtake_using_subcommand job; and not __fish_seen_subcommand_from list show cancel" -f -a "cancel" -d 'Cancel a job: it ends where it is, and what it has changed stays changed. A job that is over stays as it is'
 complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand job; and __fish_seen_subcommand_from list" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -762,6 +768,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l for -d 'Whose it is, if not your own; administrators submit others\'' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l key -d 'Its key, for last-value queues, groups and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l key-weight -d 'The turns of its key beside those of others, where keys take turns and the queue\'s settings give this key no weight: 1 to 1000' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exec; and __fish_seen_subcommand_from submit" -l content-type -d 'The media type of the body' -r
@@ -917,6 +924,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand schedule; and not __fi
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l timezone -d 'The time zone in which the line is read' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l key -d 'Its key, for last-value queues, groups and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l key-weight -d 'The turns of its key beside those of others, where keys take turns and the queue\'s settings give this key no weight: 1 to 1000' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand schedule; and __fish_seen_subcommand_from put" -l content-type -d 'The media type of the body' -r
@@ -1055,6 +1063,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l more-key -d 'A further routing key. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -s p -l priority -d 'How urgent, in the words of the queue\'s scheme: a number or a name' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l key -d 'Its key, for last-value queues, groups and filters' -r
+complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l key-weight -d 'The turns of its key beside those of others, where keys take turns and the queue\'s settings give this key no weight: 1 to 1000' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l ttl -d 'Never deliver it after so long: 250ms, 30s, 5m, 1h30m [default: as the queue says]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l header -d 'A header. May be given again' -r
 complete -c overtake -n "__fish_overtake_using_subcommand exchange; and __fish_seen_subcommand_from publish" -l content-type -d 'The media type of the body' -r
@@ -1108,7 +1117,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l redis -d 'The category in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1116,7 +1128,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_s
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand category; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1147,7 +1159,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "init" -d 'Make the table and its indexes, and the file of a SQLite database; a table that is there is looked at, and never changed'
-complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "status" -d 'Show what waits by priority, who has claimed rows, and why rows failed'
+complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "status" -d 'Show what waits by priority, who has claimed rows, why rows failed, and which groups of consumers never read the backfill lane'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "show" -d 'Show rows as they stand in the table'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "retry" -d 'Have rows that failed, or were abandoned, tried again at once, with a fresh count of attempts'
 complete -c overtake -n "__fish_overtake_using_subcommand relay; and not __fish_seen_subcommand_from init status show retry reconcile" -f -a "reconcile" -d 'Look for what relays that died left behind, and for rows that should have been cleaned'
@@ -1241,7 +1253,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 backfill\t'What is below the threshold'"
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s n -l limit -d 'At most so many of each group' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
@@ -1250,7 +1265,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1260,7 +1275,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 backfill\t'What is below the threshold'"
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1268,7 +1286,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1278,7 +1296,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 backfill\t'What is below the threshold'"
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1286,7 +1307,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1296,7 +1317,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 backfill\t'What is below the threshold'"
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1304,7 +1328,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from replay-all" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1314,7 +1338,10 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 backfill\t'What is below the threshold'"
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l redis -d 'Those in streams of Redis or Valkey, in place of the broker\'s: redis://HOST:PORT/DATABASE' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l redis-password-file -d 'A file with the password of the user in the URL, or of the one without a name [else: OVERTAKE_REDIS_PASSWORD]' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l backfill-suffix -d 'What the backfill lane of `customer` is called behind `customer:`' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l priority-lanes -d 'Whether categories have a backfill lane, as whoever writes them has it [else: OVERTAKE__SERVER__PRIORITY_LANES__ENABLED; else both lanes are read]' -r -f -a "true\t''
+false\t''"
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l priority-lanes-threshold -d 'The least priority that is not backfill [else: OVERTAKE__SERVER__PRIORITY_LANES__THRESHOLD; else 0]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l priority-lanes-suffix -d 'What the backfill lane of `customer` is called behind `customer:` [else: OVERTAKE__SERVER__PRIORITY_LANES__BACKFILL_SUFFIX; else backfill]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -1322,7 +1349,7 @@ complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_s
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l one-lane -d 'Categories have one lane: whoever writes them has no priority lanes enabled'
+complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l one-lane -d 'The same as --priority-lanes=false'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s y -l yes -d 'Do not ask'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand dlq; and __fish_seen_subcommand_from purge" -s q -l quiet -d 'Print nothing but what was asked for'

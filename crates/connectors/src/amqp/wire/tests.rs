@@ -99,7 +99,7 @@ async fn closed_means_that_the_server_has_heard_it() {
     assert!(server.await.expect("it ended"), "it was asked");
 }
 
-/// Whoever takes what was heard and goes on waiting would wait for an answer that never comes.
+/// If the end were taken as one more event, the next wait would be for an answer that never comes.
 #[tokio::test(start_paused = true)]
 async fn a_channel_that_the_server_closes_is_told_to_whoever_waits_though_something_was_heard_before() {
     let (here, there) = duplex(1 << 16);

@@ -8,10 +8,11 @@ use rdkafka::Message;
 use rdkafka::message::Headers;
 
 use crate::inlet::Incoming;
-use crate::texts::{self, PRIORITY_SCHEME};
+use crate::texts::{self, KEY_WEIGHT, NONE_OF_ROUTES, PRIORITY_NONE, PRIORITY_SCHEME};
 
 /// What a record says about itself elsewhere than among the headers.
-const MOVED: [&str; 4] = ["id", "content-type", "content-encoding", PRIORITY_SCHEME];
+const MOVED: [&str; 6] =
+    ["id", "content-type", "content-encoding", KEY_WEIGHT, PRIORITY_SCHEME, PRIORITY_NONE];
 
 /// A record as a message that came in.
 pub(super) fn incoming(record: &impl Message) -> Incoming {
@@ -25,9 +26,12 @@ pub(super) fn incoming(record: &impl Message) -> Incoming {
     Incoming {
         id: text("id").unwrap_or_else(stood),
         key: key.map(|key| String::from_utf8_lossy(key).into_owned()),
+        key_weight: text(KEY_WEIGHT).as_deref().map(texts::weight),
         path: record.topic().to_owned(),
+        place: format!("partition {}, offset {}", record.partition(), record.offset()),
         priority: text("priority").as_deref().map(texts::given).unwrap_or_default(),
         scheme: text(PRIORITY_SCHEME),
+        is_last_of_routes: text(PRIORITY_NONE).as_deref() == Some(NONE_OF_ROUTES),
         properties: properties(&headers, text("content-type"), text("content-encoding")),
         ttl_ms: None,
         body: record.payload().map(Bytes::copy_from_slice).unwrap_or_default(),
@@ -83,7 +87,8 @@ mod tests {
 
     #[test]
     fn a_record_is_a_message_as_the_table_says() {
-        let headers: [(&str, Option<&[u8]>); 7] = [
+        let headers: [(&str, Option<&[u8]>); 8] = [
+            ("key-weight", Some(b"3")),
             ("id", Some(b"o-1")),
             ("content-type", Some(b"text/plain")),
             ("priority", Some(b"7")),
@@ -94,7 +99,7 @@ mod tests {
         ];
         let message = record(&headers, Some(b"k"), Some(b"body"));
         assert_eq!((&*message.id, message.key.as_deref(), &*message.path), ("o-1", Some("k"), "t"));
-        assert_eq!(message.body, "body");
+        assert_eq!((&message.body[..], message.key_weight), (&b"body"[..], Some(3)));
         assert_eq!(message.properties.view().priority(), Some(7));
         assert_eq!(message.priority, Given::Number(7));
         let content = Content { properties: message.properties, ..Content::default() };
@@ -113,6 +118,7 @@ mod tests {
     fn what_says_nothing_is_known_by_where_it_stood_and_a_tombstone_is_empty() {
         let message = record(&[("priority", Some(b"high"))], None, None);
         assert_eq!((&*message.id, message.key), ("t-3-42", None));
+        assert_eq!(message.place, "partition 3, offset 42");
         assert!(message.body.is_empty());
         assert_eq!(message.properties.view().priority(), None);
         assert_eq!(message.priority, Given::Name("high".to_owned()));

@@ -1,4 +1,4 @@
-//! What the levels of a topic say: `devices/{device}/messages/{path}`.
+//! The meaning of the levels of a topic: `devices/{device}/messages/{path}`.
 
 use crate::inlet::Parts;
 
@@ -11,13 +11,13 @@ enum Level {
     Text(String),
     Device,
     Module,
-    /// This and all that follow.
+    /// All levels from here on.
     Path,
 }
 
 impl Levels {
     /// # Errors
-    /// What is wrong with it, as a phrase.
+    /// The flaw, as a phrase.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let levels: Vec<Level> = text.split('/').map(Level::parse).collect::<Result<_, _>>()?;
         let place = |wanted: Level| levels.iter().filter(|level| **level == wanted).count();
@@ -37,10 +37,10 @@ impl Levels {
         [Level::Device, Level::Module, Level::Path].map(|wanted| self.0.contains(&wanted))
     }
 
-    /// What this topic says.
+    /// The named parts of a topic.
     ///
     /// # Errors
-    /// It is none of these, as a phrase.
+    /// The topic does not fit, as a phrase.
     pub(super) fn read(&self, topic: &str) -> Result<Parts, String> {
         let mut parts = Parts::default();
         let mut rest = Some(topic);

@@ -41,7 +41,7 @@ pub struct MqttSource {
     pub url: String,
     /// Topics, with `+` for a level and `#` for all below; `$share/GROUP/TOPIC` shares them with others.
     pub topics: Vec<String>,
-    /// What the levels of a topic say: `devices/{device}/messages/{path}`. `{device}` and `{module}` are a level each, and the user that conditions of routes see;
+    /// The meaning of the levels of a topic: `devices/{device}/messages/{path}`. `{device}` and `{module}` are a level each, and the user that conditions of routes see;
     /// `{path}` is all that follows. A message whose topic does not fit is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
@@ -107,8 +107,10 @@ impl MqttSource {
             tls: &self.tls,
         };
         let server = MqttServer::new(vault, &named, &self.client_id)?;
+        let tried = MqttServer::new(vault, &named, &format!("{}-test", self.client_id))?;
         Ok(MqttOrigin {
             server: server.remembered_for(self.session_expiry_s, RECEIVE_MAX),
+            tried,
             topics: self.topics.clone(),
             qos: qos(self.qos)?,
             levels: self.levels()?.map(Arc::new),
@@ -131,6 +133,8 @@ impl MqttSource {
 /// Topics, once their settings are read.
 pub(crate) struct MqttOrigin {
     server: MqttServer,
+    /// The same for a test, under another client id: a server ends the connection that it has of one that comes again.
+    tried: MqttServer,
     topics: Vec<String>,
     qos: QoS,
     levels: Option<Arc<Levels>>,
@@ -145,30 +149,51 @@ impl Origin for MqttOrigin {
                 // Its numbers begin anew, and mean other messages.
                 self.ids.lock().unwrap_or_else(PoisonError::into_inner).given.clear();
             }
-            let mut inlet = MqttInlet {
-                wire,
-                levels: self.levels.clone(),
-                ids: Arc::clone(&self.ids),
-                qos: self.qos,
-                asked: Vec::new(),
-                aside: self.topics.clone(),
-                again_at: Instant::now(),
-                known: String::new(),
-                fault: None,
-                here: VecDeque::new(),
-                handed: Vec::new(),
-            };
-            inlet.subscribe().await?;
-            while !inlet.asked.is_empty() {
-                // What waited for us may come before the answer.
-                let packet = inlet.wire.next().await?;
-                inlet.keep(packet)?;
-            }
-            if inlet.aside.len() == self.topics.len() {
-                return Err(inlet.known.into());
-            }
-            Ok(Box::new(inlet) as Box<dyn Inlet>)
+            Ok(Box::new(self.subscribed(wire, self.topics.clone()).await?) as Box<dyn Inlet>)
         })
+    }
+
+    fn try_out(&self) -> Work<'_, Result<(), LinkError>> {
+        Box::pin(async {
+            let (wire, _) = self.tried.connect().await?;
+            // A member of a group would be given what is meant for the others.
+            let is_shared = |topic: &&String| topic.starts_with("$share/");
+            let topics: Vec<String> = self.topics.iter().filter(|topic| !is_shared(topic)).cloned().collect();
+            if !topics.is_empty() {
+                self.subscribed(wire, topics).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl MqttOrigin {
+    /// Subscribes to these topics. The server lets us read one of them at least.
+    async fn subscribed(&self, wire: Wire, topics: Vec<String>) -> Result<MqttInlet, LinkError> {
+        let count = topics.len();
+        let mut inlet = MqttInlet {
+            wire,
+            levels: self.levels.clone(),
+            ids: Arc::clone(&self.ids),
+            qos: self.qos,
+            asked: Vec::new(),
+            aside: topics,
+            again_at: Instant::now(),
+            known: String::new(),
+            fault: None,
+            here: VecDeque::new(),
+            handed: Vec::new(),
+        };
+        inlet.subscribe().await?;
+        while !inlet.asked.is_empty() {
+            // Messages that waited for us may come before the answer.
+            let packet = inlet.wire.next().await?;
+            inlet.keep(packet)?;
+        }
+        if inlet.aside.len() == count {
+            return Err(inlet.known.into());
+        }
+        Ok(inlet)
     }
 }
 

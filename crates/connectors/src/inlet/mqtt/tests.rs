@@ -76,6 +76,19 @@ async fn what_was_received_and_not_settled_comes_again_with_the_same_id() {
 }
 
 #[tokio::test]
+async fn a_test_leaves_the_connection_that_is_there_and_takes_nothing_from_a_group() {
+    let Some(server) = Server::mosquitto("allow_anonymous true") else { return };
+    let origin = origin(&server, |source| source.topics.push("$share/g/b".to_owned()));
+    let mut inlet = origin.connect().await.expect("connected");
+    origin.try_out().await.expect("it can be read");
+    let mut other = somebody(&server).await;
+    for topic in ["a", "b", "b"] {
+        publish(&mut other, topic, "1").await;
+    }
+    assert_eq!(told(&received(&mut *inlet, 3).await), "a 1 · b 1 · b 1");
+}
+
+#[tokio::test]
 async fn what_is_settled_does_not_come_again() {
     let Some(server) = Server::mosquitto("allow_anonymous true") else { return };
     let origin = origin(&server, |_| ());
@@ -121,7 +134,7 @@ async fn a_wait_that_is_given_up_loses_nothing() {
     assert_eq!(told(&received(&mut *inlet, 1).await), "a 1");
 }
 
-/// What Mosquitto's plugin for rights reads: whoever comes may publish anything, and read below `a` only.
+/// The file of Mosquitto's plugin for rights: everybody may publish anything, and read below `a` only.
 fn rights() -> String {
     let reads_a = serde_json::json!({"acltype": "subscribePattern", "topic": "a/#", "allow": true});
     serde_json::json!({

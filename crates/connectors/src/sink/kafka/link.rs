@@ -12,12 +12,13 @@ use tokio::sync::mpsc;
 
 use super::KafkaKey;
 use super::flight::{Flight, IN_FLIGHT};
-use super::record::Record;
+use super::record::{self, Record};
 use super::topic::Topic;
 use crate::kafka::KafkaCluster;
 use crate::kafka::client::{self, Aside, see};
 use crate::kafka::trouble::{Trouble, advice};
 use crate::outbox::Outbox;
+use crate::outgoing::Outgoing;
 use crate::sink::{Link, LinkError, Sink, Work};
 
 /// What a receiver is once it is checked.
@@ -29,6 +30,10 @@ pub(super) struct KafkaSink {
 }
 
 impl Sink for KafkaSink {
+    fn left_out(&self, message: &Outgoing) -> Vec<String> {
+        record::left_out(message)
+    }
+
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let link = KafkaLink::open(self)?;

@@ -8,7 +8,7 @@ use rdkafka::producer::BaseRecord;
 use super::KafkaKey;
 use super::topic::{Field, Topic};
 use crate::outgoing::Outgoing;
-use crate::texts::{PRIORITY_SCHEME, rfc3339};
+use crate::texts::{KEY_WEIGHT, NONE_OF_ROUTES, PRIORITY_NONE, PRIORITY_SCHEME, rfc3339, text_of};
 
 /// A message as a record.
 pub(super) struct Record {
@@ -26,12 +26,13 @@ impl Record {
             Field::RoutingKey => Some(message.route().1.to_owned()),
             Field::Key => message.key().map(ToOwned::to_owned),
         });
-        let key = match key {
-            KafkaKey::Key => message.key().map(ToOwned::to_owned),
-            KafkaKey::Id => Some(message.id().into_owned()),
-            KafkaKey::None => None,
+        // A weight is nothing without its key.
+        let (key, weight) = match key {
+            KafkaKey::Key => (message.key().map(ToOwned::to_owned), message.key_weight()),
+            KafkaKey::Id => (Some(message.id().into_owned()), None),
+            KafkaKey::None => (None, None),
         };
-        Self { topic, key, headers: headers(message) }
+        Self { topic, key, headers: headers(message, weight) }
     }
 
     /// Bytes over the line, about.
@@ -59,13 +60,15 @@ impl Record {
 }
 
 /// What is said of the message, then its own headers. Of one name the first.
-fn headers(message: &Outgoing) -> Vec<(String, Vec<u8>)> {
+fn headers(message: &Outgoing, weight: Option<u32>) -> Vec<(String, Vec<u8>)> {
     let encoding = message.properties().view().content_encoding().and_then(Short::text);
     let (priority, scheme) = message.priority_text().unzip();
     let said = [
         ("id", Some(message.id().into_owned())),
         ("priority", priority),
         (PRIORITY_SCHEME, scheme.flatten().map(|scheme| scheme.to_string())),
+        (PRIORITY_NONE, message.is_last_of_routes().then(|| NONE_OF_ROUTES.to_owned())),
+        (KEY_WEIGHT, weight.map(|weight| weight.to_string())),
         ("attempt", Some(message.attempt().to_string())),
         ("published", Some(rfc3339(message.published()))),
         ("expires", message.expires().some().map(rfc3339)),
@@ -88,15 +91,16 @@ fn headers(message: &Outgoing) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// What has no plain form as text or bytes is left out: lists, tables, decimals.
+/// The names of the headers that a record leaves out: of lists or tables, without a value, or with a name that librdkafka would cut.
+pub(super) fn left_out(message: &Outgoing) -> Vec<String> {
+    let fits_not =
+        |(name, value): &(String, HeaderValue)| bytes_of(value.clone()).is_none() || name.contains('\0');
+    message.headers().into_iter().filter(fits_not).map(|(name, _)| name).collect()
+}
+
 fn bytes_of(value: HeaderValue) -> Option<Vec<u8>> {
-    Some(match value {
-        HeaderValue::Text(text) => text.into_bytes(),
-        HeaderValue::Bytes(bytes) => bytes,
-        HeaderValue::Int(number) => number.to_string().into_bytes(),
-        HeaderValue::Time(seconds) => seconds.to_string().into_bytes(),
-        HeaderValue::Bool(value) => value.to_string().into_bytes(),
-        HeaderValue::Float(bits) => f64::from_bits(bits).to_string().into_bytes(),
-        _ => return None,
-    })
+    match value {
+        HeaderValue::Bytes(bytes) => Some(bytes),
+        value => text_of(&value).map(String::into_bytes),
+    }
 }

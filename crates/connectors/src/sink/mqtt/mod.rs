@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use self::link::MqttLink;
 use self::topic::Topic;
 use super::{Link, LinkError, Sink, Work};
-use crate::mqtt::MqttServer;
+use crate::mqtt::{MqttServer, message};
+use crate::outgoing::Outgoing;
 
 /// Topics of an MQTT 5 server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,10 @@ impl MqttReceiver {
 }
 
 impl Sink for MqttSink {
+    fn left_out(&self, message: &Outgoing) -> Vec<String> {
+        message::left_out(message)
+    }
+
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let (wire, limits) = self.server.connect().await?;

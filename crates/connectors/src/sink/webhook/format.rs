@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 
 use super::{WebhookFormat, WebhookSink};
 use crate::outgoing::Outgoing;
-use crate::texts::{headers as texts, rfc3339};
+use crate::texts::{headers as texts, no_texts, rfc3339};
 
 /// What a value of a CloudEvents attribute in a header must encode: spaces, quotes, percent signs and all that is not printable ASCII (3.1.3.2).
 const IN_HEADERS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -20,7 +20,10 @@ const IN_HEADERS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 /// Puts what is said of a message into the headers, and answers the body.
 pub(super) fn write(sink: &WebhookSink, message: &Outgoing, headers: &mut HeaderMap) -> Bytes {
     match sink.format {
-        WebhookFormat::Raw => raw(message, headers),
+        WebhookFormat::Raw => {
+            raw(message, headers);
+            message.body().clone()
+        }
         WebhookFormat::Cloudevents => {
             for (name, value) in attributes(sink, message) {
                 let value = utf8_percent_encode(&value, IN_HEADERS).to_string();
@@ -37,26 +40,51 @@ pub(super) fn write(sink: &WebhookSink, message: &Outgoing, headers: &mut Header
     }
 }
 
-fn raw(message: &Outgoing, headers: &mut HeaderMap) -> Bytes {
-    put(headers, "overtake-id", &message.id());
-    put(headers, "overtake-queue", message.queue());
-    put(headers, "overtake-attempt", &message.attempt().to_string());
-    put(headers, "overtake-published", &rfc3339(message.published()));
+/// The headers and properties that [`write`] leaves out, by their names in the message. Attributes of CloudEvents are encoded, so that all of them fit.
+pub(super) fn left_out(sink: &WebhookSink, message: &Outgoing) -> Vec<String> {
+    match sink.format {
+        WebhookFormat::Raw => {
+            raw(message, &mut HeaderMap::new()).into_iter().chain(no_texts(message)).collect()
+        }
+        WebhookFormat::Cloudevents | WebhookFormat::CloudeventsJson => {
+            no_texts(message).filter(|name| is_extension(name)).collect()
+        }
+    }
+}
+
+/// Answers what does not fit.
+fn raw(message: &Outgoing, headers: &mut HeaderMap) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let mut say = |prefix: &str, name: &str, value: &str| {
+        if !put(headers, &format!("{prefix}{name}"), value) {
+            left_out.push(name.to_owned());
+        }
+    };
+    say("overtake-", "id", &message.id());
+    say("overtake-", "queue", message.queue());
+    say("overtake-", "attempt", &message.attempt().to_string());
+    say("overtake-", "published", &rfc3339(message.published()));
     if let Some((priority, scheme)) = message.priority_text() {
-        put(headers, "overtake-priority", &priority);
-        scheme.into_iter().for_each(|scheme| put(headers, "overtake-priority-scheme", &scheme.to_string()));
+        say("overtake-", "priority", &priority);
+        scheme.into_iter().for_each(|scheme| say("overtake-", "priority-scheme", &scheme.to_string()));
     }
     if let Some(at) = message.expires().some() {
-        put(headers, "overtake-expires", &rfc3339(at));
+        say("overtake-", "expires", &rfc3339(at));
     }
     if let Some(key) = message.key() {
-        put(headers, "overtake-key", key);
+        say("overtake-", "key", key);
+    }
+    if let Some(weight) = message.key_weight() {
+        say("overtake-", "key-weight", &weight.to_string());
     }
     for (name, value) in texts(message) {
-        put(headers, &format!("overtake-header-{name}"), &value);
+        say("overtake-header-", &name, &value);
     }
     content_type(message, headers);
-    message.body().clone()
+    if message.content_type().is_some_and(|text| HeaderValue::from_str(text).is_err()) {
+        left_out.push("content-type".to_owned());
+    }
+    left_out
 }
 
 fn content_type(message: &Outgoing, headers: &mut HeaderMap) {
@@ -98,13 +126,16 @@ fn attributes(sink: &WebhookSink, message: &Outgoing) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> =
         all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     for (name, value) in texts(message) {
-        let fits =
-            name.len() <= 20 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        if fits && name != "data" && !all.iter().any(|(other, _)| *other == name) {
+        if is_extension(&name) && name != "data" && !all.iter().any(|(other, _)| *other == name) {
             all.push((name, value));
         }
     }
     all
+}
+
+/// Whether an attribute of CloudEvents may have this name.
+fn is_extension(name: &str) -> bool {
+    name.len() <= 20 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 fn structured(sink: &WebhookSink, message: &Outgoing) -> Bytes {
@@ -127,9 +158,13 @@ fn structured(sink: &WebhookSink, message: &Outgoing) -> Bytes {
     serde_json::to_vec(&event).expect("text can be written").into()
 }
 
-/// What no header may say is left out.
-fn put(headers: &mut HeaderMap, name: &str, value: &str) {
-    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-        headers.insert(name, value);
+/// Whether a header may say so.
+fn put(headers: &mut HeaderMap, name: &str, value: &str) -> bool {
+    match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
+        (Ok(name), Ok(value)) => {
+            headers.insert(name, value);
+            true
+        }
+        _ => false,
     }
 }

@@ -26,6 +26,7 @@ use url::Url;
 use self::link::WebhookLink;
 use self::signature::SigningKey;
 use super::{Link, LinkError, Sink, Work};
+use crate::outgoing::Outgoing;
 
 /// Statuses that mean that this message will never be taken, where nothing else is said.
 const REFUSED: [u16; 4] = [400, 413, 415, 422];
@@ -171,6 +172,10 @@ fn default_source(vhost: &str, queue: &str) -> String {
 pub(crate) struct SharedSink(pub(crate) Arc<WebhookSink>);
 
 impl Sink for SharedSink {
+    fn left_out(&self, message: &Outgoing) -> Vec<String> {
+        format::left_out(&self.0, message)
+    }
+
     fn connect(&self) -> Work<'_, Result<Box<dyn Link>, LinkError>> {
         Box::pin(async {
             let sink = &self.0;

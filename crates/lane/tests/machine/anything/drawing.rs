@@ -191,6 +191,7 @@ pub(super) fn outcome() -> impl Strategy<Value = Outcome> {
         1 => ms().prop_map(|ms| Outcome::Nack { delay_ms: Some(ms) }),
         1 => Just(Outcome::Release),
         2 => Just(Outcome::Reject),
+        1 => Just(Outcome::Timeout),
     ]
 }
 
@@ -309,6 +310,11 @@ pub(super) fn settings() -> impl Strategy<Value = Box<Settings>> {
                 rate_limit,
                 key_rate_limit,
                 fair_keys,
+                key_weights: if fair_keys {
+                    BTreeMap::from([("key1".to_owned(), weight)])
+                } else {
+                    BTreeMap::new()
+                },
                 picker: match picker {
                     0 => PickerKind::Strict,
                     1 => PickerKind::AgingMs(u64::from(weight) * 100),

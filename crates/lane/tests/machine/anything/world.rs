@@ -506,6 +506,7 @@ impl World {
             id: message.id.map(|id| format!("id{id}").into()),
             origin: None,
             key: message.key.map(|key| format!("key{key}").into()),
+            key_weight: message.key.and_then(|key| (key > 0).then(|| 1 + message.bytes % 5)),
             ttl_ms: message.ttl_ms,
             base_ttl_ms: None,
             delay_ms: message.delay_ms,

@@ -43,6 +43,7 @@ pub fn rich_pair(seq: u64, content: &[u8]) -> Pair {
     message.extras = Some(Box::new(Extras {
         id: Some(format!("order-{seq}").into()),
         key: Some("kéy".into()),
+        key_weight: None,
         deaths: Some(deaths()),
         work: None,
         record: Some(record()),
