@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue, Method, header};
-use overtake_engine::{Engine, Health};
+use overtake_engine::{ClusterView, Engine, Health};
 use overtake_lane::VhostView;
 
 use crate::desk::{Desk, NotDone};
@@ -167,6 +167,12 @@ impl Desks {
     #[must_use]
     pub fn health(&self) -> Health {
         self.engine.health()
+    }
+
+    /// The servers that the engine shares with other brokers, if it does. Everybody may ask who may ask for the broker's state.
+    #[must_use]
+    pub fn cluster(&self) -> Option<ClusterView> {
+        self.engine.cluster()
     }
 
     /// Who shows this.

@@ -519,7 +519,7 @@ impl Wire {
 
     /// Tells the client whether publishes are taken.
     fn look_at_room(&mut self) {
-        let reason = self.full.borrow_and_update().map(|full| full.to_string());
+        let reason = self.full.borrow_and_update().as_ref().map(ToString::to_string);
         self.conversation.connection().block(reason.as_deref());
     }
 }

@@ -20,6 +20,7 @@ use crate::consumer::Consumer;
 use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
 use crate::jobs::{Change, JobView, Started};
+use crate::nodes::{ClusterView, NodeHealth};
 use crate::partition_walk::PartitionWalk;
 use crate::routes::{RouteSet, RoutesView};
 use crate::sender::Sender;
@@ -208,8 +209,11 @@ pub trait Engine: Send + Sync + 'static {
         self.change(queue, select, Change::Replay(promote))
     }
 
-    /// Whether it can serve.
+    /// Whether it can serve. Waits for nothing.
     fn health(&self) -> Health;
+
+    /// The servers that it shares with other brokers; `None`: it has a store of its own. Waits for nothing.
+    fn cluster(&self) -> Option<ClusterView>;
 
     /// What a power cut now would leave of its store, to be copied while everything goes on; one at a time. Waits for the disk:
     /// a directory is listed, and at the most one file is given back.
@@ -748,4 +752,6 @@ pub struct Health {
     pub unsynced: u64,
     /// What it has done on servers, if it has none of its store itself.
     pub servers: Option<ServerWork>,
+    /// The servers it is on, if it has none of its store itself.
+    pub nodes: Vec<NodeHealth>,
 }

@@ -15,6 +15,7 @@ use crate::api::{
 };
 use crate::core::{Answer, Request};
 use crate::jobs::{Change, JobView, Started};
+use crate::nodes::ClusterView;
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
@@ -45,6 +46,10 @@ pub trait Responder: Send + Sync + 'static {
     fn withdrawn(&self) -> watch::Receiver<u64>;
     /// [`Engine::health`].
     fn is_well(&self) -> Health;
+    /// [`Engine::cluster`].
+    fn cluster_view(&self) -> Option<ClusterView> {
+        None
+    }
     /// [`Engine::snapshot`].
     ///
     /// # Errors
@@ -365,6 +370,10 @@ impl<R: Responder> Engine for R {
 
     fn health(&self) -> Health {
         self.is_well()
+    }
+
+    fn cluster(&self) -> Option<ClusterView> {
+        self.cluster_view()
     }
 
     fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {

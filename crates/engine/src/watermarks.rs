@@ -12,6 +12,7 @@
 //! Between the two it stays as it was, so that a disk that hovers about one number does not refuse and take in turns.
 
 use std::fmt;
+use std::sync::Arc;
 
 use overtake_store::Space;
 
@@ -65,7 +66,7 @@ impl DiskHealth {
 }
 
 /// Why publishes are refused, while what frees room is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Full {
     /// The disk has no room for another file.
     NoRoom,
@@ -84,18 +85,27 @@ pub enum Full {
     Gone,
     /// The journal file in use was removed: neither what was written to it nor what is written now is found again.
     Removed,
+    /// A server that keeps messages in memory has come near its `maxmemory`.
+    Memory {
+        /// `HOST:PORT` of the server.
+        node: Arc<str>,
+        /// The memory of the server, as a disk of `maxmemory` bytes.
+        memory: DiskHealth,
+        /// The server's `maxmemory`, bytes.
+        max: u64,
+    },
 }
 
 impl Full {
     /// Whether what was confirmed may be lost with files that are gone.
     #[must_use]
-    pub fn is_loss(self) -> bool {
+    pub fn is_loss(&self) -> bool {
         matches!(self, Self::Gone | Self::Removed)
     }
 
     /// What to do about it, as a phrase.
     #[must_use]
-    pub fn hint(self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Gone => {
                 "put the directory back as it was; where only LOCK is missing, start the broker again: what it has confirmed is there"
@@ -104,6 +114,9 @@ impl Full {
                 "consume what is in memory, then stop the broker and restore a backup: what was confirmed is lost with the files"
             }
             Self::TooManyFiles => "it is tried again every second",
+            Self::Memory { .. } => {
+                "raise maxmemory there, or add a primary; consume and acknowledge to free memory"
+            }
             Self::NoRoom => "free disk space; consume and acknowledge to let the store shrink",
             Self::AtLow { .. } | Self::Low(_) => {
                 "free disk space, or lower the watermark, store.disk_low_bytes; consume and acknowledge to let the store shrink"
@@ -131,6 +144,14 @@ impl fmt::Display for Full {
                 Size(disk.free),
                 Size(*file),
                 Size(disk.low)
+            ),
+            Self::Memory { node, memory, max } => write!(
+                f,
+                "the memory of {node} is full: {} of its maxmemory of {} are free, less than {}; they are taken again above {}",
+                Size(memory.free),
+                Size(*max),
+                Size(memory.low),
+                Size(memory.high)
             ),
             Self::Low(disk) => write!(
                 f,

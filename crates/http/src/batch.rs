@@ -146,7 +146,7 @@ fn settlement(at: usize, receipts: &[usize]) -> (String, String) {
 /// Why the store takes no messages, and what to do.
 fn store_full(health: &Health) -> Problem {
     let problem = Problem::from(Refusal::StoreFull);
-    match health.full {
+    match &health.full {
         Some(why) => problem.detail(format!("{}: {why}", Refusal::StoreFull)).hint(why.hint()),
         None => {
             problem.detail("the store was full a moment ago, and takes messages again").hint("send it again")

@@ -294,7 +294,9 @@ impl Refusal {
                 "use keys of 1 to 1024 bytes without control characters, values of at most 65536 bytes, and fewer of them at once"
             }
             Self::MetadataFull => "remove what is no longer needed: 16 MiB in all",
-            Self::StoreFull => "free disk space; consume and acknowledge to let the store shrink",
+            Self::StoreFull => {
+                "free disk space, or on Redis and Valkey raise maxmemory; consume and acknowledge to make room"
+            }
             Self::ImportPriorityMissing { .. } => {
                 "say which priority they get: `import_priority` with `most-urgent` or a priority, on the command line `--import-priority`"
             }

@@ -3,6 +3,7 @@
 use std::thread::available_parallelism;
 
 use overtake_access::Tag;
+use overtake_engine::Full;
 use overtake_telemetry::process;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -160,6 +161,7 @@ fn node_shown(app: &App) -> Value {
     let (health, node) = (app.health(), app.sources().node());
     let processors = available_parallelism().map_or(1, usize::from);
     let low = health.disk.map_or(0, |disk| disk.low);
+    let is_memory = matches!(health.full, Some(Full::Memory { .. }));
     let uptime = u64::try_from(app.options.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut shown = json!({
         "name": app.options.node,
@@ -173,10 +175,10 @@ fn node_shown(app: &App) -> Value {
         "rabbitmq_version": RABBITMQ_VERSION,
         "rates_mode": "basic",
         "mem_limit": process::machine_memory(),
-        "mem_alarm": false,
+        "mem_alarm": is_memory,
         "mem_calculation_strategy": "rss",
         "disk_free_limit": low,
-        "disk_free_alarm": health.full.is_some(),
+        "disk_free_alarm": health.full.is_some() && !is_memory,
         "fd_total": process::open_files_max(),
         "sockets_total": app.options.max_connections,
         "proc_total": process::threads_max(),

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use overtake_access::Tag;
+use overtake_engine::Full;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, json as answer, seen};
@@ -54,7 +55,8 @@ async fn alarms(ask: Ask) -> Answer {
     if health.full.is_none() && health.down.is_none() {
         return ok();
     }
-    let alarm = json!({ "node": ask.app.options.node, "resource": "disk" });
+    let resource = if matches!(health.full, Some(Full::Memory { .. })) { "memory" } else { "disk" };
+    let alarm = json!({ "node": ask.app.options.node, "resource": resource });
     failed("There are alarms in effect in the cluster", json!({ "alarms": [alarm] }))
 }
 

@@ -6,7 +6,7 @@ use overtake_engine::Full;
 use overtake_peer::Vault;
 use overtake_valkey::cluster::Holds;
 use overtake_valkey::engine::{ClusterEngine, Options};
-use tokio::sync::watch::{self, Receiver};
+use tokio::sync::watch::Receiver;
 
 use crate::ServeError;
 use crate::config::{Config, Servers};
@@ -41,9 +41,8 @@ pub(crate) async fn open_cluster_engine(config: &Config, servers: Servers) -> Re
 }
 
 impl Running for ClusterEngine {
-    /// Room is the servers' to see to: what they have no memory for is refused when it comes.
     fn full(&self) -> Receiver<Option<Full>> {
-        watch::channel(None).1
+        self.cluster().full()
     }
 
     fn failed(&self) -> Waiting<'_, Arc<str>> {

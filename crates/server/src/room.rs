@@ -12,7 +12,7 @@ const CALM: Duration = Duration::from_secs(5);
 /// Writes the lines, as long as there is an engine.
 pub(crate) async fn watch(mut full: Receiver<Option<Full>>) {
     while let Some(Some(why)) = next(&mut full, true).await {
-        warn(why);
+        warn(&why);
         if !has_room(&mut full).await {
             return;
         }
@@ -20,7 +20,7 @@ pub(crate) async fn watch(mut full: Receiver<Option<Full>>) {
     }
 }
 
-fn warn(why: Full) {
+fn warn(why: &Full) {
     tracing::warn!("publishes are refused: {why}; {}", why.hint());
 }
 
@@ -38,5 +38,5 @@ async fn has_room(full: &mut Receiver<Option<Full>>) -> bool {
 
 /// What is said as soon as it is, or is not, full; `None` when nobody says anything any more.
 async fn next(full: &mut Receiver<Option<Full>>, is_full: bool) -> Option<Option<Full>> {
-    full.wait_for(|full| full.is_some() == is_full).await.ok().map(|full| *full)
+    full.wait_for(|full| full.is_some() == is_full).await.ok().map(|full| full.clone())
 }

@@ -17,8 +17,7 @@ pub(crate) type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An engine that this process runs.
 pub(crate) trait Running: Engine {
-    /// Why publishes are refused, now and whenever it changes; `None` while they are taken. Where room is not the broker's to see to, nobody
-    /// says anything.
+    /// Why publishes are refused, now and whenever it changes; `None` while they are taken.
     fn full(&self) -> Receiver<Option<Full>>;
 
     /// Waits until it can serve no more, and answers why. Never ends while all is well.
@@ -105,8 +104,12 @@ async fn tell_full(
 ) {
     loop {
         shard.mark_unchanged();
-        let full = all.iter().find_map(|one| *one.borrow());
-        to.send_if_modified(|told| std::mem::replace(told, full) != full);
+        let full = all.iter().find_map(|one| one.borrow().clone());
+        to.send_if_modified(|told| {
+            let is_new = *told != full;
+            *told = full;
+            is_new
+        });
         tokio::select! {
             changed = shard.changed() => if changed.is_err() { return },
             () = to.closed() => return,

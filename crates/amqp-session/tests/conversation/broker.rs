@@ -117,7 +117,7 @@ impl Broker {
     pub(crate) fn accept(&mut self) -> Client {
         self.connections += 1;
         let full = self.engine().full();
-        let full = Box::new(move || full.borrow().map(|full| full.to_string()));
+        let full = Box::new(move || full.borrow().as_ref().map(ToString::to_string));
         Client::new(self.engine().session(), full, Arc::clone(&self.clock), self.connections)
     }
 

@@ -10,6 +10,7 @@ mod consumer;
 mod history;
 mod leaser;
 mod network;
+mod outage;
 mod proof;
 mod publisher;
 mod stage;

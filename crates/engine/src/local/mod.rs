@@ -422,7 +422,7 @@ impl Door {
     fn health(&self) -> Health {
         Health {
             down: self.down.borrow().clone(),
-            full: *self.shared.full.borrow(),
+            full: self.shared.full.borrow().clone(),
             disk: *self.shared.disk.borrow(),
             memory: MemoryHealth {
                 inbox: self.places.bytes(),
@@ -436,6 +436,7 @@ impl Door {
             },
             unsynced: self.shared.unsynced.load(Ordering::Relaxed),
             servers: None,
+            nodes: Vec::new(),
         }
     }
 }

@@ -15,6 +15,7 @@ pub(super) fn of_all(each: impl Iterator<Item = Health>) -> Health {
         work: work(all.work, one.work),
         unsynced: all.unsynced + one.unsynced,
         servers: None,
+        nodes: Vec::new(),
     })
     .unwrap_or_default()
 }
@@ -93,7 +94,7 @@ mod tests {
             ..Health::default()
         };
         let all = of_all([well.clone(), ill.clone(), well.clone()].into_iter());
-        assert_eq!((&all.down, all.full, all.disk), (&ill.down, ill.full, disk(5)));
+        assert_eq!((&all.down, all.full.clone(), all.disk), (&ill.down, ill.full.clone(), disk(5)));
         assert_eq!((all.journal_bytes, all.work.written_bytes), (10, 30));
         let commits = Distribution { buckets: vec![(1, 2), (10, 8)], count: 10, sum: 100 };
         assert_eq!(all.work.commits_us, commits);

@@ -98,6 +98,7 @@ pub(super) async fn run(roads: Arc<Roads>, lane: Arc<Lane>) {
         lane.rest();
         let Some(why) = why else { continue };
         tracing::debug!(node = %lane.place, why, "no connection");
+        roads.standing.lost(&lane.place);
         roads.look.notify_one();
         turn_away(&roads, &lane, &why);
         // Whoever comes meanwhile is told at once, and goes where the map says by then.

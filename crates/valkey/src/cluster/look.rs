@@ -92,7 +92,7 @@ pub(super) fn text(answer: &Value) -> String {
     }
 }
 
-fn forbidden(fault: &Fault, command: &str) -> String {
+pub(super) fn forbidden(fault: &Fault, command: &str) -> String {
     let what_to_do = if fault.is_forbidden() {
         format!("; the user must have the right to {command} (ACL SETUSER)")
     } else {

@@ -36,9 +36,11 @@ mod library;
 mod look;
 mod map;
 mod nodes;
+mod probes;
 mod pushes;
 mod roads;
 mod slot;
+mod standing;
 mod trip;
 mod verdict;
 mod ways;
@@ -47,10 +49,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use overtake_engine::{Full, NodeHealth};
 use overtake_peer::Vault;
 pub use overtake_peer::redis::Fault;
 use redis::Value;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use self::asked::Asked;
@@ -97,6 +100,7 @@ impl Cluster {
             has_functions(&roads, place).await?;
         }
         roads.spawn(look::keep_looking(Arc::clone(&roads)));
+        roads.spawn(probes::probe_all(Arc::clone(&roads)));
         let room = Semaphore::new(CALLS_MAX as usize);
         Ok(Arc::new(Self { roads, room, wants: OnceLock::new() }))
     }
@@ -152,6 +156,25 @@ impl Cluster {
         let Roads { nodes, library, seeds, .. } = &*self.roads;
         let map = look::newest(&self.roads).await.unwrap_or_else(|| (*self.map()).clone());
         facts::of_map(&map, nodes, &seeds[0], *library).await
+    }
+
+    /// How each node stands, as it was seen last: within half a second, without asking anybody.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeHealth> {
+        self.roads.standing.all()
+    }
+
+    /// Why publishes to some node are refused, now and whenever that begins or ends; `None` while all have memory for them.
+    #[must_use]
+    pub fn full(&self) -> watch::Receiver<Option<Full>> {
+        self.roads.standing.full()
+    }
+
+    /// Whether the primary of a slot has no memory for messages.
+    #[must_use]
+    pub fn is_full(&self, slot: Slot) -> bool {
+        let standing = &self.roads.standing;
+        standing.is_any_full() && self.map().primary(slot).is_some_and(|place| standing.is_full(place))
     }
 
     /// What was done so far.

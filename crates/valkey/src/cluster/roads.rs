@@ -16,6 +16,7 @@ use super::library::Library;
 use super::map::{Map, Place};
 use super::nodes::Nodes;
 use super::slot::Slot;
+use super::standing::Standing;
 use super::ways::{Group, Sent, Step, Trouble, Ways};
 
 /// After so many attempts in vain even what is said to be elsewhere waits.
@@ -33,6 +34,7 @@ pub(super) struct Roads {
     /// Somebody was told something that the map does not say.
     pub(super) look: Notify,
     pub(super) counters: Counters,
+    pub(super) standing: Standing,
     ways: Mutex<Ways>,
     lanes: Mutex<Lanes>,
     tasks: Mutex<JoinSet<()>>,
@@ -40,6 +42,7 @@ pub(super) struct Roads {
 
 impl Roads {
     pub(super) fn new(nodes: Nodes, library: Library, seeds: Vec<RedisServer>, map: Map) -> Arc<Self> {
+        let standing = Standing::new(nodes.durability.replicas_acked);
         Arc::new(Self {
             nodes,
             library,
@@ -47,6 +50,7 @@ impl Roads {
             maps: watch::Sender::new(Arc::new(map)),
             look: Notify::new(),
             counters: Counters::default(),
+            standing,
             ways: Mutex::default(),
             lanes: Mutex::default(),
             tasks: Mutex::default(),

@@ -236,14 +236,22 @@ impl<'a> Trip<'a> {
                 self.is_closing = true;
                 not_done(errand, Trouble::Later, &why)
             }
-            Verdict::Unknown | Verdict::Refused => done(errand, Err(CallError::Refused(fault))),
+            Verdict::Unknown | Verdict::Refused => {
+                if fault.code() == "OOM" {
+                    self.roads.standing.refused_for_memory(place);
+                }
+                done(errand, Err(CallError::Refused(fault)))
+            }
         }
     }
 
     /// What the wait behind a batch says of its writes.
     fn confirm(&mut self, unacked: Vec<Unacked>, wait: Wait, back: &mut Vec<(Errand, Option<Trouble>)>) {
         let why = match wait {
-            Wait::None | Wait::Enough => {
+            wait @ (Wait::None | Wait::Enough) => {
+                if wait == Wait::Enough {
+                    self.roads.standing.acknowledged(&self.lane.place, None);
+                }
                 self.waits_failed = 0;
                 back.extend(
                     unacked.into_iter().map(|Unacked { entry, value }| done(entry.errand, Ok(value))),
@@ -252,6 +260,7 @@ impl<'a> Trip<'a> {
             }
             Wait::Short(why) => {
                 add(&self.roads.counters.wait_shortfalls, 1);
+                self.roads.standing.acknowledged(&self.lane.place, Some(&why));
                 format!("{}: {why}", self.lane.place)
             }
             Wait::Unmarked(fault) => {

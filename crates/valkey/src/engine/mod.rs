@@ -15,6 +15,7 @@
 //! - Queues that do not outlive their broker go when a process comes and no other is there.
 
 mod attend;
+mod brokers;
 mod calls;
 mod carry;
 mod define;
@@ -40,8 +41,8 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
-    Clock, Connection, Failure, Health, LeaseRequest, LeasedMessage, Pending, Responder, ServerWork,
-    SystemClock,
+    Clock, ClusterView, Connection, Failure, Health, LeaseRequest, LeasedMessage, Pending, Responder,
+    ServerWork, SystemClock, none_serves,
 };
 use overtake_lane::{Asker, ConsumerId, QueueId, SessionId, Time, VhostId};
 use overtake_peer::Vault;
@@ -160,6 +161,10 @@ struct House {
     definitions: Arc<Definitions>,
     /// The process that this is.
     process: Process,
+    /// When it was opened.
+    started: Time,
+    /// The processes that are there, as the servers said last.
+    brokers: brokers::Brokers,
     /// What it is called at places.
     caller: String,
     /// The processes that were there when it came, and one more: so each begins with another place.
@@ -213,6 +218,8 @@ impl ClusterEngine {
             caller: process.caller(),
             came_as: enrolled.others + 1,
             process,
+            started: SystemClock.now(),
+            brokers: brokers::Brokers::default(),
             hosted: Mutex::default(),
             beginning: Mutex::default(),
             floor: Mutex::new(Floor::new(options.broker())),
@@ -503,9 +510,15 @@ impl Responder for ClusterEngine {
         self.house.withdrawals.subscribe()
     }
 
+    fn cluster_view(&self) -> Option<ClusterView> {
+        Some(self.house.cluster_view())
+    }
+
     fn is_well(&self) -> Health {
-        let servers = Some(self.house.server_work());
-        Health { down: self.house.down.borrow().clone(), servers, ..Health::default() }
+        let (house, nodes) = (&self.house, self.house.cluster.nodes());
+        let down = house.down.borrow().clone().or_else(|| none_serves(&nodes));
+        let full = house.cluster.full().borrow().clone();
+        Health { down, full, servers: Some(house.server_work()), nodes, ..Health::default() }
     }
 }
 

@@ -140,7 +140,11 @@ impl House {
                 arrival: None,
             };
             let turn = *turns.entry(queue).or_insert_with(|| hosted.next_turn());
-            routed.push(Routed { place: hosted.place_of(&admission, turn), hosted, admission });
+            let place = hosted.place_of(&admission, turn);
+            if hosted.places().is_full(place) {
+                return Err(Refusal::StoreFull.into());
+            }
+            routed.push(Routed { place, hosted, admission });
         }
         Ok(routed)
     }

@@ -146,6 +146,7 @@ pub(super) async fn stay_enrolled(house: Weak<House>) {
         every.tick().await;
         let Some(house) = house.upgrade() else { return };
         drop(house.enrol().await);
+        house.introduce().await;
     }
 }
 

@@ -25,6 +25,11 @@ pub trait Asked {
     /// What it comes to.
     type Answer;
 
+    /// The function to call; another than [`Self::FUNCTION`] where this request may be done with full memory, and others of its kind may not.
+    fn function(&self) -> &'static str {
+        Self::FUNCTION
+    }
+
     /// Adds its arguments to those that every call has.
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>);
 

@@ -24,6 +24,7 @@ mod leaving;
 mod look;
 mod parts;
 mod peek;
+mod roll;
 mod slots;
 mod terms;
 mod told;
@@ -42,6 +43,7 @@ pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use look::{Ahead, Find, LOOKS_MAX, List, Look, Looked, Single};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
 pub use peek::{Outlook, Peek, Ready};
+pub use roll::{Introduce, Introduced};
 pub use slots::{GiveBackSlots, Grant, Slots};
 pub use terms::Terms;
 pub(crate) use told::read_heads;
@@ -51,7 +53,7 @@ pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, W
 pub const CALLS_MAX: u64 = 64;
 
 /// The library, as servers load it.
-pub const LIBRARY: Library = Library { name: "overtake", version: 3, source: SOURCE };
+pub const LIBRARY: Library = Library { name: "overtake", version: 4, source: SOURCE };
 
 /// What it consists of. The last files use what is before them, and nothing uses them: each is a block of its own, since a chunk of Lua has no more than 200 local names.
 const SOURCE: &str = concat!(
@@ -84,5 +86,7 @@ const SOURCE: &str = concat!(
     include_str!("terms.lua"),
     "end\ndo\n",
     include_str!("define.lua"),
+    "end\ndo\n",
+    include_str!("roll.lua"),
     "end\n",
 );

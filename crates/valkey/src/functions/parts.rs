@@ -131,6 +131,10 @@ impl Asked for Transact {
     /// One for each message; `None`: it was taken before, by its number.
     type Answer = Result<Vec<Option<Admitted>>, AtFault>;
 
+    fn function(&self) -> &'static str {
+        if self.parts.messages.is_empty() { "ot_settle_all" } else { Self::FUNCTION }
+    }
+
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.push(text(u8::from(self.tells)));
         self.parts.add(arguments);
@@ -158,6 +162,10 @@ pub struct Prepare {
 impl Asked for Prepare {
     const FUNCTION: &'static str = "ot_prepare";
     type Answer = Result<(), AtFault>;
+
+    fn function(&self) -> &'static str {
+        if self.parts.messages.is_empty() { "ot_prepare_settlements" } else { Self::FUNCTION }
+    }
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         arguments.extend([self.name.clone().into_bytes(), text(self.within_ms)]);

@@ -244,6 +244,9 @@ end
 redis.register_function('ot_offer', offer)
 redis.register_function('ot_transact', transact)
 redis.register_function('ot_prepare', prepare)
+-- The same where nothing is published: then it frees memory, and needs none that is not there.
+register_always('ot_settle_all', transact)
+register_always('ot_prepare_settlements', prepare)
 register_always('ot_commit', commit)
 register_always('ot_abort', abort)
 register_always('ot_overdue', overdue)

@@ -40,7 +40,7 @@ pub use self::lease::Given;
 use self::numbers::Numbers;
 use self::slots::Slots;
 pub use self::tally::Tally;
-use crate::cluster::{Call, CallError, Cluster, Heard};
+use crate::cluster::{Call, CallError, Cluster, Heard, Slot};
 use crate::functions::{
     self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Peek, Ready, Said, Sweep,
     Terms, Told,
@@ -238,6 +238,12 @@ impl Places {
         self.places.len() as PlaceNumber
     }
 
+    /// Whether the server of a place has no memory for messages.
+    #[must_use]
+    pub fn is_full(&self, place: PlaceNumber) -> bool {
+        self.cluster.is_full(Slot::of(self.places[place as usize].base.as_bytes()))
+    }
+
     /// What was done with places, by all who count there.
     #[must_use]
     pub fn tally(&self) -> &Tally {
@@ -269,7 +275,7 @@ impl Places {
         let number = there.numbers.take().await;
         let call = functions::Call { version: None, caller: &self.caller, number: Some(number.value) };
         let args = ask.all_arguments(call).into_iter().map(Bytes::from).collect();
-        let call = Call::write_below(A::FUNCTION, &there.base, args);
+        let call = Call::write_below(ask.function(), &there.base, args);
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
             Told::Done { now, wakes_at, heads, what, calls, leaving, slots } => {

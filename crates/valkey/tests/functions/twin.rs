@@ -108,7 +108,7 @@ impl Twin {
 
     pub(crate) fn told<A: Asked>(&mut self, base: &str, ask: &A, call: Call<'_>) -> Told<A::Answer> {
         let mut command = cmd("FCALL");
-        command.arg(A::FUNCTION).arg(1).arg(base);
+        command.arg(ask.function()).arg(1).arg(base);
         for argument in ask.all_arguments(call) {
             command.arg(argument);
         }

@@ -10,6 +10,7 @@ mod deep;
 mod doubts;
 mod facts;
 mod falls;
+mod memory;
 mod moves;
 mod places;
 mod processes;

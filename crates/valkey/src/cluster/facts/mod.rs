@@ -10,6 +10,7 @@ use overtake_peer::redis::RedisServer;
 use tokio::task::JoinSet;
 
 pub use self::judgement::{Finding, Weight};
+pub(super) use self::node::replicas;
 pub use self::promise::{Event, Holds, Promise};
 use super::library::Library;
 use super::map::{Map, Place};

@@ -71,7 +71,7 @@ async fn settings(line: &mut Line) -> Result<BTreeMap<String, String>, String> {
 }
 
 /// `slave0:ip=127.0.0.1,port=7001,state=online,offset=1234,lag=0`
-fn replicas(info: &Info) -> Vec<ReplicaFacts> {
+pub(in super::super) fn replicas(info: &Info) -> Vec<ReplicaFacts> {
     let written = info.number("master_repl_offset").unwrap_or(0);
     let lines = (0..).map_while(|number| info.get(&format!("slave{number}")));
     let one = |line: &str| {
