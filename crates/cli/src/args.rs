@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    audit, cancel, category, completions, config, connector, consume, definitions, dlq, doctor, drain,
-    exchange, exec, health, job, man, move_queue, peek, policy, publish, purge, queue, relay, remove, replay,
-    reprioritise, routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
+    audit, cancel, category, cluster, completions, config, connector, consume, definitions, dlq, doctor,
+    drain, exchange, exec, health, job, man, move_queue, peek, policy, publish, purge, queue, relay, remove,
+    replay, reprioritise, routes, schedule, serve, store, subscribe, token, top, user, vhost, watch, work,
 };
 use crate::failure::EXIT_CODES;
 use crate::login::Login;
@@ -139,6 +139,9 @@ pub(crate) enum Command {
     Whoami(audit::WhoamiArgs),
     Audit(audit::AuditArgs),
     Health(health::HealthArgs),
+    /// Show the brokers and servers of a broker on Redis or Valkey.
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     Doctor(doctor::DoctorArgs),
     Drain(drain::DrainArgs),
     /// Print the completions of a shell.

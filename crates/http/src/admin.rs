@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use overtake_access::Tag;
 use overtake_api::problem::ProblemBody;
-use overtake_engine::Health;
+use overtake_engine::{Health, NodeHealth};
 use overtake_telemetry::text;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -55,6 +55,8 @@ async fn healthz(app: State<Arc<App>>) -> Answer {
 
 /// Whether requests should be sent here: recovered, not draining, and the store well.
 ///
+/// A broker on Redis or Valkey is ready while one primary answers it, with a `warning` that names each server that does not, or whose writes are not confirmed.
+/// No server is asked for this: a loss is known within 2 seconds.
 /// A server whose store is full, or whose disk is low, is ready, with a `warning`: its consumers are what makes room.
 #[utoipa::path(
     get, path = "/readyz", tag = "admin",
@@ -82,7 +84,8 @@ async fn readyz(State(app): State<Arc<App>>) -> Answer {
 fn warning(health: &Health) -> Option<String> {
     let full = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
     let damage = health.damage.sentence().map(|places| format!("damage in the store: {places}"));
-    let all: Vec<String> = full.into_iter().chain(damage).collect();
+    let nodes = health.nodes.iter().filter_map(NodeHealth::trouble);
+    let all: Vec<String> = full.into_iter().chain(damage).chain(nodes).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 

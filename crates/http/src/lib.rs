@@ -14,6 +14,7 @@ mod app;
 mod batch;
 mod bulk;
 mod categories;
+mod cluster;
 mod connectors;
 mod decode;
 mod drain;
@@ -111,6 +112,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(vhosts::routes())
         .merge(admin::routes())
         .merge(drain::routes())
+        .merge(cluster::routes())
 }
 
 async fn counted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {

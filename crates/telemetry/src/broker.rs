@@ -9,6 +9,7 @@ use overtake_lane::{KeyView, LaneView, Order, PickerKind, QueueView, Settings, V
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Labels, Point, Value, labels};
 use crate::registry::{Collected, Source};
+use crate::rounds::Rounds;
 use crate::routes::Routes;
 use crate::store;
 
@@ -16,38 +17,48 @@ use crate::store;
 pub struct Broker {
     engine: Arc<dyn Engine>,
     version: Arc<str>,
+    /// Where queues are on servers.
+    rounds: Rounds,
 }
 
 impl Broker {
     /// Of this engine, in a server of this version.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, version: &str) -> Self {
-        Self { engine, version: version.into() }
+        Self { rounds: Rounds::new(Arc::clone(&engine)), engine, version: version.into() }
     }
 }
 
 impl Source for Broker {
     fn collect(&self) -> Collected<'_> {
         Box::pin(async {
-            let mut queues = Queues::default();
-            let mut routes = Routes::default();
-            let show = |vhost: &VhostView, queue| {
-                queues.add(&vhost.name, &queue);
-                routes.add_queue(&vhost.name, &queue);
+            let is_on_servers = self.engine.health().servers.is_some();
+            let found = match is_on_servers {
+                true => Some(self.rounds.families().await),
+                false => look(&*self.engine).await,
             };
-            let answers = every_queue_everywhere(&*self.engine, show).await.is_ok();
-            let answers = answers && add_routes(&*self.engine, &mut routes).await.is_ok();
             let version = labels([("version", &self.version)]);
             let build = Family::new("overtake.build_info", Gauge, "", "1, and the version of the server.");
             let mut all = vec![build.with(version, Value::Whole(1))];
-            all.extend(store::families(&self.engine.health(), answers));
-            if answers {
-                all.extend(queues.families());
-                all.extend(routes.families());
-            }
+            all.extend(store::families(&self.engine.health(), found.is_some()));
+            all.extend(found.unwrap_or_default());
             all
         })
     }
+}
+
+/// Queues, lanes and routes as the engine tells them; `None` where it does not answer.
+pub(crate) async fn look(engine: &dyn Engine) -> Option<Vec<Family>> {
+    let (mut queues, mut routes) = (Queues::default(), Routes::default());
+    let show = |vhost: &VhostView, queue| {
+        queues.add(&vhost.name, &queue);
+        routes.add_queue(&vhost.name, &queue);
+    };
+    every_queue_everywhere(engine, show).await.ok()?;
+    add_routes(engine, &mut routes).await.ok()?;
+    let mut all = queues.families();
+    all.extend(routes.families());
+    Some(all)
 }
 
 /// The routes of every virtual host. One that is deleted meanwhile is left out.

@@ -13,9 +13,11 @@
 
 mod broker;
 mod family;
+mod nodes;
 pub mod otlp;
 pub mod process;
 mod registry;
+mod rounds;
 mod routes;
 mod store;
 pub mod text;

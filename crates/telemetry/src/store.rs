@@ -4,6 +4,7 @@ use overtake_engine::{BytesInUse, Distribution, Health, SegmentWork, ServerWork}
 
 use crate::family::Kind::{self, Counter, Gauge, UpDownCounter};
 use crate::family::{Family, Histogram, Value, labels};
+use crate::nodes;
 
 /// Its families. `answers`: whether the engine answered when it was asked for its queues.
 pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
@@ -31,6 +32,9 @@ pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
     all.extend(journal(health));
     all.extend(segments(health));
     all.extend(health.servers.iter().flat_map(servers));
+    if health.servers.is_some() {
+        all.extend(nodes::families(&health.nodes));
+    }
     all
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod category;
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connector;
@@ -116,6 +117,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Token(command) => ask(&global, async |session| token::run(&command, session).await),
         Command::Whoami(args) => ask(&global, async |session| audit::whoami(&args, session).await),
         Command::Audit(args) => ask(&global, async |session| audit::run(&args, session).await),
+        Command::Cluster(command) => ask(&global, async |session| cluster::run(&command, session).await),
         Command::Health(args) => ask(&global, async |session| health::run(&args, session).await),
     }
 }

@@ -107,6 +107,7 @@ const COMMANDS: &[&str] = &[
     "whoami",
     "audit",
     "health",
+    "cluster status",
     "doctor",
     "drain",
     "completions",

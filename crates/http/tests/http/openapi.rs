@@ -54,6 +54,7 @@ const EVERY: &str = "
     GET /openapi.json
     GET /readyz
     GET /v1/audit
+    GET /v1/cluster
     GET /v1/exchanges
     GET /v1/exchanges/{exchange}
     GET /v1/exchanges/{exchange}/bindings

@@ -167,7 +167,9 @@ pub(super) async fn keep_looking(roads: Arc<Roads>) {
         }
         match newest(&roads).await {
             Some(map) => {
-                failed = 0;
+                if std::mem::take(&mut failed) > 0 {
+                    tracing::info!("a node of the cluster says who holds what again");
+                }
                 roads.maps.send_if_modified(|known| {
                     let is_new = **known != map;
                     if is_new {
@@ -178,8 +180,11 @@ pub(super) async fn keep_looking(roads: Arc<Roads>) {
                 roads.forget_lanes();
             }
             None => {
+                // How each of them stands is told of each.
+                if failed == 0 {
+                    tracing::warn!("no node of the cluster says who holds what");
+                }
                 failed += 1;
-                tracing::warn!("no node of the cluster says who holds what");
             }
         }
         tokio::time::sleep(REST + patience.backoff(failed)).await;

@@ -378,8 +378,14 @@ pub(super) async fn listen(definitions: std::sync::Weak<Definitions>) {
     drop(cluster);
     while heard.next().await.is_some() {
         let Some(all) = definitions.upgrade() else { return };
+        let mut is_told = false;
         while let Err(why) = all.follow().await {
-            tracing::warn!(%why, "definitions cannot be read; what others declare is not known here until they can");
+            if !std::mem::replace(&mut is_told, true) {
+                tracing::warn!(%why, "definitions cannot be read; what others declare is not known here until they can");
+            }
+        }
+        if is_told {
+            tracing::info!("definitions can be read again");
         }
     }
 }

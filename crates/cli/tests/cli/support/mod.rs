@@ -206,6 +206,11 @@ impl Broker {
         found.cloned().unwrap_or_else(|| panic!("no `{words}` in:\n{}", self.seen.join("\n")))
     }
 
+    /// All lines of stderr so far with these words in them; the last that is waited for is the last that is looked at.
+    pub fn seen_lines(&self, words: &str) -> Vec<&str> {
+        self.seen.iter().map(String::as_str).filter(|line| line.contains(words)).collect()
+    }
+
     /// Runs a command against this broker.
     pub fn run(&self, words: &[&str]) -> Run {
         self.feed(words, b"")
