@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use overtake_engine::Engine;
-use overtake_lane::{Time, VhostSettings};
+use overtake_engine::{Engine, Orphan};
+use overtake_lane::{QueueId, Time, VhostSettings};
 use serde_json::{Value, json};
 
 use crate::audit::Deed;
@@ -151,6 +151,42 @@ impl Office {
         let before = json!({"queues": before.queues, "settings": before.settings});
         self.gate.record(Deed::of(Some(&self.who), "vhost.delete", name).from_to(before, Value::Null));
         Ok(())
+    }
+
+    // ---- queues whose definition was lost ----
+
+    /// Queues on servers whose definition was lost, by number.
+    ///
+    /// # Errors
+    /// The servers cannot say it.
+    pub async fn orphans(&self) -> Result<Vec<Orphan>, NotChanged> {
+        self.engine.orphans().await.map_err(NotChanged::Failed)
+    }
+
+    /// Such a queue is defined again as it was, or by another name.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub async fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Result<(), NotChanged> {
+        self.engine.adopt_orphan(queue, name).await.map_err(NotChanged::Failed)?;
+        let after = json!({"name": name});
+        self.gate.record(
+            Deed::of(Some(&self.who), "orphan.adopt", queue.0.to_string()).from_to(Value::Null, after),
+        );
+        Ok(())
+    }
+
+    /// Such a queue is gone with its messages. Answers how many those were.
+    ///
+    /// # Errors
+    /// What the engine refuses.
+    pub async fn remove_orphan(&self, queue: QueueId) -> Result<u64, NotChanged> {
+        let messages = self.engine.remove_orphan(queue).await.map_err(NotChanged::Failed)?;
+        let before = json!({"messages": messages});
+        self.gate.record(
+            Deed::of(Some(&self.who), "orphan.remove", queue.0.to_string()).from_to(before, Value::Null),
+        );
+        Ok(messages)
     }
 
     /// Changes all of these or none.

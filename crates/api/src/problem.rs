@@ -253,6 +253,7 @@ impl ProblemBody {
 fn status_of(refusal: Refusal) -> StatusCode {
     match refusal {
         Refusal::NoSuchQueue
+        | Refusal::NoSuchOrphan
         | Refusal::NoSuchExchange
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
@@ -278,6 +279,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
         | Refusal::QueueDiffers
         | Refusal::CountDiffers { .. }
         | Refusal::ImportPriorityMissing { .. }
+        | Refusal::QueueExists
         | Refusal::TooManyQueues
         | Refusal::VhostReserved
         | Refusal::VhostQueuesMax

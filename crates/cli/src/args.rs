@@ -139,7 +139,7 @@ pub(crate) enum Command {
     Whoami(audit::WhoamiArgs),
     Audit(audit::AuditArgs),
     Health(health::HealthArgs),
-    /// Show the brokers and servers of a broker on Redis or Valkey.
+    /// Show the brokers and servers of a broker on Redis or Valkey, and see to queues whose definition was lost.
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     Doctor(doctor::DoctorArgs),

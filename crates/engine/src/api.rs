@@ -21,6 +21,7 @@ use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
 use crate::jobs::{Change, JobView, Started};
 use crate::nodes::{ClusterView, NodeHealth};
+use crate::orphans::Orphan;
 use crate::partition_walk::PartitionWalk;
 use crate::routes::{RouteSet, RoutesView};
 use crate::sender::Sender;
@@ -71,6 +72,13 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The name of each of these queues; `None`: it is not there, or in another virtual host.
     fn queue_names(&self, queues: Vec<QueueId>) -> Pending<Vec<Option<Arc<str>>>>;
+
+    /// Queues on servers whose definition was lost, by number. An engine that keeps messages itself has none.
+    fn orphans(&self) -> Pending<Vec<Orphan>>;
+    /// Has such a queue be defined again as it was, in its virtual host, which is made where it is not there; or by another name.
+    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<()>;
+    /// Removes such a queue with its messages. Answers how many those were.
+    fn remove_orphan(&self, queue: QueueId) -> Pending<u64>;
 
     /// Makes an exchange, or finds the one that is there, and is the same but for its arguments.
     fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()>;

@@ -16,6 +16,7 @@ use crate::api::{
 use crate::core::{Answer, Request};
 use crate::jobs::{Change, JobView, Started};
 use crate::nodes::ClusterView;
+use crate::orphans::Orphan;
 use crate::routes::{RouteSet, RoutesView};
 use crate::session::Session;
 use crate::snapshot::{NoSnapshot, Snapshot};
@@ -56,6 +57,18 @@ pub trait Responder: Send + Sync + 'static {
     /// As there.
     fn copy(&self) -> Result<Snapshot, NoSnapshot> {
         Err(NoSnapshot::Unsupported)
+    }
+    /// [`Engine::orphans`].
+    fn orphaned(&self) -> Pending<Vec<Orphan>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+    /// [`Engine::adopt_orphan`].
+    fn adopt(&self, _queue: QueueId, _name: Option<&str>) -> Pending<()> {
+        Box::pin(async { Err(Refusal::NoSuchOrphan.into()) })
+    }
+    /// [`Engine::remove_orphan`].
+    fn abandon(&self, _queue: QueueId) -> Pending<u64> {
+        Box::pin(async { Err(Refusal::NoSuchOrphan.into()) })
     }
 }
 
@@ -161,6 +174,18 @@ impl<R: Responder> Engine for R {
         ask(self, Request::QueueNames(queues), |answer| {
             if let Answer::QueueNames(names) = answer { Some(names) } else { None }
         })
+    }
+
+    fn orphans(&self) -> Pending<Vec<Orphan>> {
+        self.orphaned()
+    }
+
+    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<()> {
+        self.adopt(queue, name)
+    }
+
+    fn remove_orphan(&self, queue: QueueId) -> Pending<u64> {
+        self.abandon(queue)
     }
 
     fn declare_exchange(&self, name: &str, settings: ExchangeSettings) -> Pending<()> {

@@ -47,6 +47,10 @@ pub struct ServerWork {
     pub wait_shortfalls: u64,
     /// Connections that were made.
     pub connections: u64,
+    /// How often definitions went back on the servers, as far as this process has seen it.
+    pub definitions_went_back: u64,
+    /// Queues on the servers whose definition was lost, when they were looked for last.
+    pub orphans: u64,
     /// Messages that were leased.
     pub leased: u64,
     /// Places that were asked for what somebody else had taken by then.

@@ -31,6 +31,7 @@ mod metrics;
 mod named;
 mod openapi;
 mod options;
+mod orphans;
 mod overview;
 mod path;
 mod problem;
@@ -110,6 +111,7 @@ fn api() -> OpenApiRouter<Arc<App>> {
         .merge(web_session::routes())
         .merge(tokens::routes())
         .merge(vhosts::routes())
+        .merge(orphans::routes())
         .merge(admin::routes())
         .merge(drain::routes())
         .merge(cluster::routes())

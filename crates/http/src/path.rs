@@ -6,6 +6,8 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use overtake_api::name::{checked, checked_id};
+use overtake_engine::Failure;
+use overtake_lane::{QueueId, Refusal};
 
 use crate::problem::Problem;
 
@@ -26,6 +28,9 @@ pub(crate) struct UserName(pub(crate) Arc<str>);
 
 /// The virtual host in the path.
 pub(crate) struct VhostName(pub(crate) Arc<str>);
+
+/// The number of a queue in the path.
+pub(crate) struct QueueNumber(pub(crate) QueueId);
 
 /// The token in the path.
 pub(crate) struct TokenId(pub(crate) String);
@@ -104,6 +109,16 @@ impl<S: Send + Sync> FromRequestParts<S> for VhostName {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = param(parts, state, "vhost").await?;
         Ok(Self(Arc::from(checked(&name, "vhost")?)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for QueueNumber {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let number = param(parts, state, "number").await?;
+        let number = number.parse().map_err(|_| Failure::from(Refusal::NoSuchOrphan))?;
+        Ok(Self(QueueId(number)))
     }
 }
 

@@ -54,10 +54,10 @@ impl Broker {
         identity: Identity,
         step: &mut Step,
     ) -> Result<Reply, Refusal> {
-        let id = QueueId(self.next_queue);
-        if self.queues.len() >= crate::QUEUES_MAX || id.0 >= self.options.numbers.end {
+        if self.queues.len() >= crate::QUEUES_MAX {
             return Err(Refusal::TooManyQueues);
         }
+        let id = self.free_number().ok_or(Refusal::TooManyQueues)?;
         let vhost = self.asking.vhost;
         self.vhosts.get(vhost)?.check_queues()?;
         let owner = self.asking.session.filter(|_| identity.exclusive);
@@ -69,6 +69,11 @@ impl Broker {
         step.facts.push(self.queue_ref(id).fact());
         self.use_queue(id);
         Ok(self.declared(id, true))
+    }
+
+    /// The number of the next queue.
+    fn free_number(&self) -> Option<QueueId> {
+        (self.next_queue..self.options.numbers.end).map(QueueId).find(|id| !self.queues.contains_key(id))
     }
 
     fn change_queue(&mut self, id: QueueId, settings: Box<Settings>, step: &mut Step) -> Result<(), Refusal> {
@@ -219,9 +224,10 @@ impl Broker {
         all.filter(|(_, places)| *places > 1)
     }
 
-    /// No queue that is made from now on has this number, or a lesser one: for whoever takes over from a broker of which only [`Broker::topology_facts`] are left.
-    pub fn never_again(&mut self, id: QueueId) {
-        self.next_queue = self.next_queue.max(id.0.saturating_add(1));
+    /// The next queue or virtual host has this number, or the first one after it that is free. For whoever cannot count the numbers that were in use, and draws them at random.
+    pub fn number_from(&mut self, number: u32) {
+        self.next_queue = number;
+        self.vhosts.number_from(number);
     }
 
     pub(crate) fn forget_queue(&mut self, id: QueueId) -> Box<Queue> {

@@ -91,6 +91,10 @@ pub enum Refusal {
     ConsumerExclusive,
     /// The queue has as many consumers and waiting pulls as its `max_consumers` allows.
     TooManyConsumers,
+    /// No queue has this number whose definition was lost.
+    NoSuchOrphan,
+    /// A queue has this name.
+    QueueExists,
     /// No more than [`QUEUES_MAX`](crate::QUEUES_MAX) queues.
     TooManyQueues,
     /// There is no such virtual host, or none any more.
@@ -176,6 +180,8 @@ impl Refusal {
             Self::QueueDiffers => "queue-differs",
             Self::ConsumerExclusive => "consumer-exclusive",
             Self::TooManyConsumers => "too-many-consumers",
+            Self::NoSuchOrphan => "no-such-orphan",
+            Self::QueueExists => "queue-exists",
             Self::TooManyQueues => "too-many-queues",
             Self::NoSuchVhost => "no-such-vhost",
             Self::VhostReserved => "vhost-reserved",
@@ -273,6 +279,8 @@ impl Refusal {
             Self::TooManyConsumers => {
                 "end consumers of this queue that are no longer used, or raise its max_consumers"
             }
+            Self::NoSuchOrphan => "list those that there are with `overtake cluster orphans`",
+            Self::QueueExists => "give another name, or delete that queue first",
             Self::TooManyQueues => "delete queues that are no longer used",
             Self::NoSuchVhost => "declare the virtual host first, or check its name",
             Self::VhostReserved => "delete its queues and exchanges instead; `/` itself stays",
@@ -352,6 +360,8 @@ impl fmt::Display for Refusal {
             Self::QueueDiffers => "the queue exists and is not as declared",
             Self::ConsumerExclusive => "the queue has an exclusive consumer, or others",
             Self::TooManyConsumers => "the queue has as many consumers as it may",
+            Self::NoSuchOrphan => "no queue of this number has lost its definition",
+            Self::QueueExists => "there is a queue of this name",
             Self::TooManyQueues => "there are too many queues",
             Self::NoSuchVhost => "no such virtual host",
             Self::VhostReserved => "the virtual host `/` is always there",

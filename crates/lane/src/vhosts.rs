@@ -155,6 +155,15 @@ impl Vhosts {
         Self { all, names, next, policies: PoliciesSize::default() }
     }
 
+    /// The next one has this number, or the first one after it that is free.
+    pub(crate) fn number_from(&mut self, number: u32) {
+        self.next = number.max(VhostId::DEFAULT.0 + 1);
+    }
+
+    fn free_number(&self, numbers: Numbers) -> Option<VhostId> {
+        (self.next..numbers.end).map(VhostId).find(|id| !self.all.contains_key(id))
+    }
+
     /// # Errors
     /// [`Refusal::NoSuchVhost`].
     pub(crate) fn get(&self, id: VhostId) -> Result<&Vhost, Refusal> {
@@ -311,10 +320,10 @@ impl Broker {
                 id
             }
             Err(_) => {
-                let id = VhostId(self.vhosts.next);
-                if self.vhosts.all.len() >= VHOSTS_MAX || id.0 >= self.options.numbers.end {
+                if self.vhosts.all.len() >= VHOSTS_MAX {
                     return Err(Refusal::TooManyVhosts);
                 }
+                let id = self.vhosts.free_number(self.options.numbers).ok_or(Refusal::TooManyVhosts)?;
                 self.vhosts.insert(id, name, settings);
                 id
             }

@@ -38,7 +38,7 @@ pub(crate) fn families(health: &Health, answers: bool) -> Vec<Family> {
     all
 }
 
-fn servers(work: &ServerWork) -> [Family; 9] {
+fn servers(work: &ServerWork) -> [Family; 11] {
     let count = |name, unit, help, number: u64| Family::new(name, Counter, unit, help).of(number);
     let doubt = "Calls of which it was not known whether they were done, each time.";
     let inversion = "For how long the most urgent message known elsewhere had waited when one that is less urgent was leased.";
@@ -64,6 +64,19 @@ fn servers(work: &ServerWork) -> [Family; 9] {
             "Connections made to servers.",
             work.connections,
         ),
+        count(
+            "overtake.servers.definitions_went_back",
+            "{time}",
+            "Times that definitions on the servers were found to be older than they had been, or others.",
+            work.definitions_went_back,
+        ),
+        Family::new(
+            "overtake.servers.orphaned_queues",
+            Gauge,
+            "{queue}",
+            "Queues on the servers that are not defined, when they were looked for last.",
+        )
+        .of(work.orphans),
         count("overtake.servers.leased_messages", "{message}", "Messages leased from places.", work.leased),
         count(
             "overtake.servers.missed",

@@ -13,7 +13,11 @@ use crate::{arguments, delivery, differs, message};
 
 impl Conversation {
     pub(super) fn published(&mut self, result: Result<Told, Failure>) {
-        let told = result.map(|told| copies(&told)).map_err(|failure| self.failed(failure));
+        let told = result.map(|told| copies(&told)).map_err(|failure| match failure {
+            Failure::Refused(refused) => Refused::Declined(refused.refusal),
+            // A confirm says it of the one message; the connection may yet be good for others.
+            Failure::Unavailable(why) => Refused::because(ReplyCode::InternalError, why.to_string()),
+        });
         self.publishes.message_told(told);
         self.tell_published();
     }

@@ -158,6 +158,8 @@ impl Connection {
             }
             Ok(_) => true,
             Err(Refused::Declined(refusal)) if refusal::is_for_now(refusal) => false,
+            // What the broker cannot do now, or does not know to be done.
+            Err(Refused::Because { code: ReplyCode::InternalError, .. }) if confirm.is_some() => false,
             Err(refused) => {
                 let exchange = String::from_utf8_lossy(&exchange).into_owned();
                 let subject = Subject { exchange, ..Subject::default() };

@@ -10,6 +10,7 @@ use crate::violation::Violation;
 pub(super) fn reply(refusal: Refusal) -> ReplyCode {
     match refusal {
         Refusal::NoSuchQueue
+        | Refusal::NoSuchOrphan
         | Refusal::NoSuchExchange
         | Refusal::NoSuchBinding
         | Refusal::NoSuchMessage
@@ -53,6 +54,7 @@ pub(super) fn reply(refusal: Refusal) -> ReplyCode {
         | Refusal::TooManyLanes
         | Refusal::TooManyCopies
         | Refusal::TooManyConsumers
+        | Refusal::QueueExists
         | Refusal::TooManyQueues
         | Refusal::VhostQueuesMax
         | Refusal::TooManyVhosts

@@ -1,13 +1,17 @@
 //! `overtake cluster`
 
 use clap::Subcommand;
-use serde_json::Value;
+use hyper::Method;
+use serde_json::{Value, json};
 
 use super::queue::text;
 use super::{Ended, Session};
+use crate::address::path;
+use crate::confirm::Yes;
 use crate::failure::Exit;
 use crate::out::{HEAD, RESET};
 use crate::table::{Side, Table, number};
+use crate::words;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
@@ -19,12 +23,60 @@ Examples:
   overtake cluster status
   overtake cluster status --json | jq -r '.nodes[] | select(.up | not) | .trouble'")]
     Status,
+    /// List queues whose definition the servers have lost: their messages are kept, and nobody is given them.
+    #[command(after_help = "\
+Examples:
+  overtake cluster orphans
+  overtake cluster orphans --json")]
+    Orphans,
+    /// Define a queue again whose definition was lost, as it was: its messages are delivered from then on.
+    #[command(after_help = "\
+Examples:
+  overtake cluster adopt 1734960612
+  overtake cluster adopt 1734960612 --name orders-2")]
+    Adopt {
+        /// The number of the queue, as `overtake cluster orphans` lists it.
+        #[arg(value_name = "N", value_parser = words::whole(0..=u32::MAX))]
+        number: u32,
+        /// Another name than it had, where a queue has that by now.
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Remove a queue whose definition was lost, with its messages.
+    #[command(after_help = "\
+Examples:
+  overtake cluster discard 1734960612
+  overtake cluster discard 1734960612 --yes")]
+    Discard {
+        /// The number of the queue, as `overtake cluster orphans` lists it.
+        #[arg(value_name = "N", value_parser = words::whole(0..=u32::MAX))]
+        number: u32,
+        #[command(flatten)]
+        yes: Yes,
+    },
 }
 
 /// Asks the broker about its servers.
 pub(crate) async fn run(command: &ClusterCommand, session: &Session) -> Ended {
     match command {
         ClusterCommand::Status => session.out.answer(&session.client.get("/v1/cluster").await?, shown)?,
+        ClusterCommand::Orphans => {
+            session.out.answer(&session.client.get("/v1/cluster/orphans").await?, orphans)?;
+        }
+        ClusterCommand::Adopt { number, name } => {
+            let path = path(&["v1", "cluster", "orphans", &number.to_string(), "adopt"]);
+            session.client.ask(Method::POST, &path, Some(&json!({ "name": name }))).await?;
+            session.out.done(&json!({ "adopted": number }), || format!("queue {number} is defined again"))?;
+        }
+        ClusterCommand::Discard { number, yes } => {
+            yes.or_ask(&format!("Remove the queue {number} with all its messages?"))?;
+            let path = path(&["v1", "cluster", "orphans", &number.to_string()]);
+            let answer = session.client.ask(Method::DELETE, &path, None).await?;
+            let messages = answer.body["messages"].as_u64().unwrap_or(0);
+            session
+                .out
+                .done(&answer.body, || format!("queue {number} is removed with {messages} messages"))?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -171,4 +223,26 @@ mod tests {
         "#]]
             .assert_eq(&shown(&answer).replace(&HEAD.to_string(), "").replace(&RESET.to_string(), ""));
     }
+}
+
+fn orphans(answer: &Value) -> String {
+    let all = list(answer, "orphans");
+    if all.is_empty() {
+        return "every queue on the servers is defined\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        ("NUMBER", Side::Right),
+        ("VHOST", Side::Left),
+        ("QUEUE", Side::Left),
+        ("PARTITIONS", Side::Right),
+        ("MESSAGES", Side::Right),
+    ]);
+    let counted = |value: &Value| number(value.as_u64().unwrap_or(0));
+    for orphan in all {
+        let vhost = orphan["vhost"].as_str().unwrap_or("–").to_owned();
+        let row = [orphan["number"].to_string(), vhost, text(&orphan["name"])];
+        let counts = [counted(&orphan["partitions"]), counted(&orphan["messages"])];
+        table.row(row.into_iter().chain(counts).collect());
+    }
+    table.text()
 }

@@ -61,6 +61,7 @@ impl Route {
             ("{user}", "nobody"),
             ("{vhost}", "%2F"),
             ("{token}", "t"),
+            ("{number}", "7"),
             ("{schedule}", "s"),
             ("{id}", "m"),
         ];

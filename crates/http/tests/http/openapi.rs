@@ -30,6 +30,7 @@ const EVERY: &str = "
     GET /v1/categories/{category}/groups/{group}
     PUT /v1/categories/{category}
     PUT /v1/categories/{category}/groups/{group}
+    DELETE /v1/cluster/orphans/{number}
     DELETE /v1/exchanges/{exchange}
     DELETE /v1/exchanges/{exchange}/bindings
     DELETE /v1/queues/{queue}
@@ -43,6 +44,7 @@ const EVERY: &str = "
     GET /api/v1/admin/executions/queue
     GET /api/v1/admin/executions/{id}
     POST /api/v1/admin/executions/queue/pause
+    POST /v1/cluster/orphans/{number}/adopt
     POST /api/v1/admin/executions/queue/resume
     POST /api/v1/admin/executions/{id}/cancel
     POST /api/v1/admin/executions/{id}/retry
@@ -55,6 +57,7 @@ const EVERY: &str = "
     GET /readyz
     GET /v1/audit
     GET /v1/cluster
+    GET /v1/cluster/orphans
     GET /v1/exchanges
     GET /v1/exchanges/{exchange}
     GET /v1/exchanges/{exchange}/bindings

@@ -34,6 +34,8 @@ pub(super) struct Entry {
 pub(super) struct Unacked {
     pub(super) entry: Entry,
     pub(super) value: Value,
+    /// When it was written.
+    pub(super) since: Instant,
 }
 
 /// A call, and what the server says to it.

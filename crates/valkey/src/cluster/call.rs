@@ -19,8 +19,10 @@ pub struct Call {
     pub keys: Vec<Bytes>,
     /// What else it is told.
     pub args: Vec<Bytes>,
-    /// Writes wait for what [`Durability`](super::Durability) says; a call that says it is none must be to a function with the flag `no-writes`.
+    /// A call that says it is none must be to a function with the flag `no-writes`.
     pub is_write: bool,
+    /// What it did must outlive the primary: a write of which that is not so is answered as soon as the primary has done it.
+    pub is_promise: bool,
     /// Where it is not known whether it was done, it is asked for again: it must be that doing it twice is doing it once.
     pub retry_in_doubt: bool,
 }
@@ -33,7 +35,7 @@ impl Call {
     #[must_use]
     pub fn write(function: &'static str, keys: Vec<Bytes>, args: Vec<Bytes>) -> Self {
         let slot = Slot::of(keys.first().expect("a call without keys says its slot"));
-        Self { slot, function, keys, args, is_write: true, retry_in_doubt: true }
+        Self { slot, function, keys, args, is_write: true, is_promise: true, retry_in_doubt: true }
     }
 
     /// One that writes, once however often it is done, at keys that all begin with `base`; which of them are there the function alone knows.
@@ -52,6 +54,11 @@ impl Call {
     #[must_use]
     pub fn read(function: &'static str, keys: Vec<Bytes>, args: Vec<Bytes>) -> Self {
         Self { is_write: false, ..Self::write(function, keys, args) }
+    }
+
+    /// Whether its answer waits for what [`Durability`](super::Durability) says.
+    pub(super) fn waits(&self) -> bool {
+        self.is_write && self.is_promise
     }
 
     pub(super) fn command(&self) -> Cmd {

@@ -16,11 +16,13 @@ use super::library::Found;
 use super::map::{Map, Place};
 use super::roads::Roads;
 use super::trip::Trip;
-use super::ways::{Group, Held, Trouble};
+use super::ways::{Group, Held, Track, Trouble};
 
 /// What waits for one connection to a node.
 pub(super) struct Lane {
     pub(super) place: Place,
+    /// Its answers wait for replicas or logs.
+    pub(super) waits: bool,
     queue: Mutex<Queue>,
     /// Something was put there.
     pub(super) filled: Notify,
@@ -34,8 +36,8 @@ struct Queue {
 }
 
 impl Lane {
-    pub(super) fn new(place: Place) -> Arc<Self> {
-        Arc::new(Self { place, queue: Mutex::default(), filled: Notify::new() })
+    pub(super) fn new(place: Place, waits: bool) -> Arc<Self> {
+        Arc::new(Self { place, waits, queue: Mutex::default(), filled: Notify::new() })
     }
 
     pub(super) fn push(&self, group: Group) {
@@ -121,8 +123,8 @@ pub(super) fn not_done(errand: Errand, trouble: Trouble, why: &str) -> (Errand, 
     (errand, Some(trouble))
 }
 
-pub(super) fn held((errand, trouble): (Errand, Option<Trouble>)) -> (super::slot::Slot, Option<Held>) {
-    (errand.slot(), trouble.map(|trouble| Held { errand, trouble }))
+pub(super) fn held(track: Track, (errand, trouble): (Errand, Option<Trouble>)) -> (Track, Option<Held>) {
+    (track, trouble.map(|trouble| Held { errand, trouble }))
 }
 
 /// Logged in, with the functions there. Given up where the node turns out to be none any more; whether the functions are ours, and no newer ones.

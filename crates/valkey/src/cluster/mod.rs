@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - Calls to one node that are asked for meanwhile go out together; each has its own answer.
-//! - Calls of one slot are done in the order in which they were asked for.
+//! - Calls of one slot are done in the order in which they were asked for: those that wait for replicas or logs ([`Call::is_promise`]), and the others, which do not wait for them.
 //! - An answer to a write says what [`Durability`] says; where that is not known within the caller's time, the answer is [`CallError::InDoubt`].
 //! - Nothing is lost and nothing done twice while slots move and primaries fall, if what is asked for twice is done once.
 //!
@@ -17,11 +17,11 @@
 //!
 //! # Rights
 //! A user needs these, the commands that the functions themselves use, and their keys and channels; `set` and the keys `LIBRARY_mark:*` only where a write waits for replicas
-//! or logs, `waitaof` (which Redis 7.0 does not know) only for logs, and `config|get` only for [`Facts`] to say more:
+//! or logs, `waitaof` (which Redis 7.0 does not know) only for logs, `config|get` only for [`Facts`] to say more, and `scan` only for queues whose definition was lost:
 //!
 //! ```text
 //! ACL SETUSER broker on >PASSWORD ~{* ~LIBRARY_mark:* &{* +ping +info +cluster|slots +cluster|info +function|list +function|load
-//!     +fcall +fcall_ro +asking +ssubscribe +sunsubscribe +wait +waitaof +set +config|get
+//!     +fcall +fcall_ro +asking +ssubscribe +sunsubscribe +wait +waitaof +set +config|get +scan
 //! ```
 //!
 //! The map is kept here, and not by a client library's cluster connection, because the calls of a batch and the `WAIT` behind them must go over one connection to one node.
@@ -39,13 +39,14 @@ mod nodes;
 mod probes;
 mod pushes;
 mod roads;
+mod scan;
 mod slot;
 mod standing;
 mod trip;
 mod verdict;
 mod ways;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -67,6 +68,7 @@ pub use self::pushes::{Heard, Subscription};
 use self::pushes::{Hub, Want};
 use self::roads::Roads;
 pub use self::slot::{SLOTS, Slot};
+use self::ways::Track;
 
 /// Most calls under way or waiting; whoever asks for more waits with them.
 const CALLS_MAX: u32 = 16_384;
@@ -79,6 +81,28 @@ pub struct Cluster {
     room: Semaphore,
     /// Where channels are asked for; there is nobody before the first.
     wants: OnceLock<mpsc::Sender<Want>>,
+}
+
+/// Slots that are not served, as they become so.
+pub struct Unserved {
+    maps: watch::Receiver<Arc<Map>>,
+    down: watch::Receiver<BTreeSet<Place>>,
+}
+
+impl Unserved {
+    /// Whether this slot is one.
+    pub fn has(&self, slot: Slot) -> bool {
+        let (map, down) = (self.maps.borrow(), self.down.borrow());
+        map.primary(slot).is_none_or(|place| down.contains(place))
+    }
+
+    /// Ends when others may be. False: the cluster is closed.
+    pub async fn changed(&mut self) -> bool {
+        tokio::select! {
+            changed = self.maps.changed() => changed.is_ok(),
+            changed = self.down.changed() => changed.is_ok(),
+        }
+    }
 }
 
 impl Drop for Cluster {
@@ -121,13 +145,13 @@ impl Cluster {
             let why = "too many calls are under way, and the time is up";
             return calls.iter().map(|_| Err(CallError::NotDone(why.to_owned()))).collect();
         };
-        let mut by_slot = BTreeMap::<Slot, Vec<_>>::new();
+        let mut by_track = BTreeMap::<Track, Vec<_>>::new();
         let asked = Asked::new(calls);
         for errand in asked.errands() {
-            by_slot.entry(errand.slot()).or_default().push(errand);
+            by_track.entry(self.roads.track(&errand)).or_default().push(errand);
         }
-        for (slot, errands) in by_slot {
-            self.roads.send(slot, errands);
+        for (track, errands) in by_track {
+            self.roads.send(track, errands);
         }
         asked.answers(deadline).await
     }
@@ -143,6 +167,11 @@ impl Cluster {
         // With nobody there the cluster is closed, and so is the subscription.
         let _ = wants.send(Want { channel, listener }).await;
         subscription
+    }
+
+    /// Which of these slots have a primary that does not answer, or none, now and whenever that may be different.
+    pub fn unserved(&self) -> Unserved {
+        Unserved { maps: self.roads.maps.subscribe(), down: self.roads.standing.down() }
     }
 
     /// Who holds what, as far as is known.

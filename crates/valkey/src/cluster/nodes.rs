@@ -77,8 +77,10 @@ pub struct Patience {
     pub connect_ms: u64,
     /// Until an answer comes; then the connection counts as lost.
     pub answer_ms: u64,
-    /// Until replicas have acknowledged what was written; then it is in doubt, and asked for again.
+    /// Until replicas have acknowledged what was written; then they are asked again.
     pub replicas_ms: u64,
+    /// Until what was written counts as in doubt, since too few replicas have it: they may lack it for hours.
+    pub shortfall_ms: u64,
     /// Between two looks at who holds what, when nothing suggests one.
     pub look_ms: u64,
     /// Before the second attempt at anything; doubled for each one after it, and made a little longer or shorter by chance.
@@ -93,6 +95,7 @@ impl Default for Patience {
             connect_ms: 2_000,
             answer_ms: 5_000,
             replicas_ms: 1_000,
+            shortfall_ms: 2_000,
             look_ms: 5_000,
             backoff_first_ms: 5,
             backoff_max_ms: 500,

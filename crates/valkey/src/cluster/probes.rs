@@ -49,8 +49,13 @@ async fn probe(roads: Arc<Roads>, place: Place, sooner: Arc<Notify>) {
             line = Some(open);
             said
         });
+        let is_down = said.is_err();
         if !roads.standing.tell(&place, said) {
             return;
+        }
+        if is_down {
+            // A replica may have taken over.
+            roads.look.notify_one();
         }
     }
 }

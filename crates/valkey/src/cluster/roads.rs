@@ -17,13 +17,13 @@ use super::map::{Map, Place};
 use super::nodes::Nodes;
 use super::slot::Slot;
 use super::standing::Standing;
-use super::ways::{Group, Sent, Step, Trouble, Ways};
+use super::ways::{Group, Sent, Step, Track, Trouble, Ways};
 
 /// After so many attempts in vain even what is said to be elsewhere waits.
 const AT_ONCE_MAX: u32 = 3;
 
-/// By their nodes and numbers, each with its task.
-type Lanes = HashMap<(Place, u8), (Arc<Lane>, AbortHandle)>;
+/// By their nodes and numbers, those whose answers wait apart; each with its task.
+type Lanes = HashMap<(Place, u8, bool), (Arc<Lane>, AbortHandle)>;
 
 pub(super) struct Roads {
     pub(super) nodes: Nodes,
@@ -84,30 +84,38 @@ impl Roads {
         lock(&self.tasks).abort_all();
     }
 
-    /// Calls that are all of one slot.
-    pub(super) fn send(self: &Arc<Self>, slot: Slot, errands: Vec<Errand>) {
+    /// Where a call goes.
+    pub(super) fn track(&self, errand: &Errand) -> Track {
+        let waits = self.nodes.durability.is_waited_for() && errand.call().waits();
+        Track { slot: errand.slot(), waits }
+    }
+
+    /// Calls that are all of one track.
+    pub(super) fn send(self: &Arc<Self>, track: Track, errands: Vec<Errand>) {
         let map = self.map();
         let mut ways = lock(&self.ways);
         let count = errands.len();
-        match ways.send(&map, slot, errands) {
+        match ways.send(&map, track, errands) {
             // Under the lock: what comes after must not be quicker.
-            Sent::Straight(group) => self.push(slot, group),
+            Sent::Straight(group) => self.push(track, group),
             Sent::Behind => add(&self.counters.retries, count),
-            Sent::Apart(settled) => self.begin_detour(slot, settled),
+            Sent::Apart(settled) => self.begin_detour(track, settled),
         }
     }
 
     /// What a lane is done with, and what is to be tried again.
     pub(super) fn returned(self: &Arc<Self>, all: impl IntoIterator<Item = (Errand, Option<Trouble>)>) {
-        let mut all = all.into_iter().map(lane::held).peekable();
+        let held =
+            |(errand, trouble): (Errand, Option<Trouble>)| lane::held(self.track(&errand), (errand, trouble));
+        let mut all = all.into_iter().map(held).peekable();
         if all.peek().is_none() {
             return;
         }
         let mut ways = lock(&self.ways);
-        for (slot, held) in all {
+        for (track, held) in all {
             add(&self.counters.retries, usize::from(held.is_some()));
-            if let Some(settled) = ways.returned(slot, held) {
-                self.begin_detour(slot, settled);
+            if let Some(settled) = ways.returned(track, held) {
+                self.begin_detour(track, settled);
             }
         }
     }
@@ -129,7 +137,7 @@ impl Roads {
     /// Lanes to nodes that are none any more go, once nothing is in them.
     pub(super) fn forget_lanes(&self) {
         let map = self.map();
-        lock(&self.lanes).retain(|(place, _), (lane, task)| {
+        lock(&self.lanes).retain(|(place, ..), (lane, task)| {
             let is_kept = lane::holds_slots(&map, place) || !lane.is_idle();
             if !is_kept {
                 task.abort();
@@ -138,33 +146,34 @@ impl Roads {
         });
     }
 
-    fn push(self: &Arc<Self>, slot: Slot, group: Group) {
-        let number = (slot.number() % u16::from(self.nodes.connections)) as u8;
+    fn push(self: &Arc<Self>, track: Track, group: Group) {
+        let number = (track.slot.number() % u16::from(self.nodes.connections)) as u8;
         let mut lanes = lock(&self.lanes);
-        let (lane, _) = lanes.entry((group.place.clone(), number)).or_insert_with_key(|(place, _)| {
-            let lane = Lane::new(place.clone());
+        let key = (group.place.clone(), number, track.waits);
+        let (lane, _) = lanes.entry(key).or_insert_with_key(|(place, ..)| {
+            let lane = Lane::new(place.clone(), track.waits);
             let task = self.spawn(lane::run(Arc::clone(self), Arc::clone(&lane)));
             (lane, task)
         });
         lane.push(group);
     }
 
-    fn begin_detour(self: &Arc<Self>, slot: Slot, settled: Arc<Notify>) {
-        self.spawn(Arc::clone(self).detour(slot, settled));
+    fn begin_detour(self: &Arc<Self>, track: Track, settled: Arc<Notify>) {
+        self.spawn(Arc::clone(self).detour(track, settled));
     }
 
-    /// What is held of one slot is asked for again, group by group, until nothing is held.
-    async fn detour(self: Arc<Self>, slot: Slot, settled: Arc<Notify>) {
+    /// What is held of one track is asked for again, group by group, until nothing is held.
+    async fn detour(self: Arc<Self>, track: Track, settled: Arc<Notify>) {
         let mut maps = self.maps.subscribe();
         let (mut failed, mut sent) = (0_u32, 0);
         loop {
             let step = {
                 let map = self.map();
                 let mut ways = lock(&self.ways);
-                let step = ways.step(&map, slot);
+                let step = ways.step(&map, track);
                 if let Step::Over(group) = step {
                     if let Some(group) = group {
-                        self.push(slot, group);
+                        self.push(track, group);
                     }
                     return;
                 }
@@ -187,9 +196,9 @@ impl Roads {
             let map = self.map();
             let mut ways = lock(&self.ways);
             sent = 0;
-            if let Some(group) = ways.group(&map, slot) {
+            if let Some(group) = ways.group(&map, track) {
                 sent = group.errands.len();
-                self.push(slot, group);
+                self.push(track, group);
             } else {
                 self.look.notify_one();
             }

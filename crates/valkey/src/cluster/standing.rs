@@ -3,7 +3,7 @@
 //! A node is known from its first mention in the map. One that has left the map and does not answer is kept for an hour: a dead replica is not
 //! in the map any more once the others have given it up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,13 +48,16 @@ struct Known {
 pub(super) struct Standing {
     nodes: Mutex<BTreeMap<Place, Known>>,
     full: watch::Sender<Option<Full>>,
+    /// Those that do not answer.
+    down: watch::Sender<BTreeSet<Place>>,
     /// Replicas that must acknowledge a write.
     replicas_acked: u32,
 }
 
 impl Standing {
     pub(super) fn new(replicas_acked: u32) -> Self {
-        Self { nodes: Mutex::default(), full: watch::Sender::new(None), replicas_acked }
+        let (full, down) = (watch::Sender::new(None), watch::Sender::new(BTreeSet::new()));
+        Self { nodes: Mutex::default(), full, down, replicas_acked }
     }
 
     /// As they are now, by their places.
@@ -115,7 +118,16 @@ impl Standing {
             nodes.remove(place);
         }
         self.say_full(&nodes);
+        self.down.send_if_modified(|down| match is_up {
+            true => down.remove(place),
+            false => down.insert(place.clone()),
+        });
         !is_over
+    }
+
+    /// The nodes that do not answer, now and whenever they are others.
+    pub(super) fn down(&self) -> watch::Receiver<BTreeSet<Place>> {
+        self.down.subscribe()
     }
 
     /// A node refused a write for want of memory.

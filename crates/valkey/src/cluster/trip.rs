@@ -140,7 +140,7 @@ impl<'a> Trip<'a> {
         }
         let durability = self.roads.nodes.durability;
         let waits = durability.is_waited_for()
-            && (has_unacked || entries.iter().any(|entry| entry.errand.call().is_write));
+            && (has_unacked || entries.iter().any(|entry| entry.errand.call().waits()));
         let mark = waits.then(|| self.mark(&entries));
         let unacked = if waits { std::mem::take(&mut self.unacked) } else { Vec::new() };
         add(&self.roads.counters.calls, entries.len());
@@ -153,8 +153,7 @@ impl<'a> Trip<'a> {
     }
 
     fn can_begin(&self) -> bool {
-        let is_waited_for = self.roads.nodes.durability.is_waited_for();
-        let most = if is_waited_for { WAITING_MAX } else { BATCHES_MAX };
+        let most = if self.lane.waits { WAITING_MAX } else { BATCHES_MAX };
         self.is_flushed && self.batches.len() < most && !self.is_closing
     }
 
@@ -198,13 +197,13 @@ impl<'a> Trip<'a> {
     }
 
     fn judge(&mut self, batch: Batch) {
-        let is_waiting = batch.is_waiting();
+        let (is_waiting, since) = (batch.is_waiting(), batch.sent_at);
         let (of_calls, mut unacked, wait) = batch.take_apart();
         let mut back = Vec::with_capacity(of_calls.len());
         for (entry, answer) in of_calls {
             match answer {
-                Ok(value) if is_waiting && entry.errand.call().is_write => {
-                    unacked.push(Unacked { entry, value })
+                Ok(value) if is_waiting && entry.errand.call().waits() => {
+                    unacked.push(Unacked { entry, value, since });
                 }
                 Ok(value) => back.push(done(entry.errand, Ok(value))),
                 Err(fault) => back.push(self.refused(entry.errand, fault)),
@@ -254,7 +253,7 @@ impl<'a> Trip<'a> {
                 }
                 self.waits_failed = 0;
                 back.extend(
-                    unacked.into_iter().map(|Unacked { entry, value }| done(entry.errand, Ok(value))),
+                    unacked.into_iter().map(|Unacked { entry, value, .. }| done(entry.errand, Ok(value))),
                 );
                 return;
             }
@@ -273,10 +272,18 @@ impl<'a> Trip<'a> {
         self.waits_failed += 1;
         self.roads.look.notify_one();
         self.wait_at = Instant::now() + self.roads.nodes.patience.backoff(self.waits_failed);
-        for Unacked { entry, .. } in &unacked {
+        // Whoever waits is told before long: what replicas lack now they may lack for hours.
+        let most = Duration::from_millis(self.roads.nodes.patience.shortfall_ms);
+        let (late, early): (Vec<_>, Vec<_>) =
+            unacked.into_iter().partition(|unacked| unacked.since.elapsed() >= most);
+        for Unacked { entry, .. } in &early {
             entry.errand.unsure(&why);
         }
-        self.unacked.extend(unacked);
+        self.unacked.extend(early);
+        back.extend(late.into_iter().map(|Unacked { entry, since, .. }| {
+            let ms = since.elapsed().as_millis();
+            done(entry.errand, Err(CallError::InDoubt(format!("{why}, after {ms} ms"))))
+        }));
     }
 
     fn forget_unacked(&mut self) {

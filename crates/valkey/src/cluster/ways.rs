@@ -1,4 +1,4 @@
-//! Where the calls of each slot go, so that they are done in the order in which they were asked for.
+//! Where the calls of each track go, so that they are done in the order in which they were asked for: of a slot those that wait for replicas or logs, or the others.
 //!
 //! ```text
 //!            nothing is wrong            ┌───────┐
@@ -31,12 +31,19 @@ pub(super) enum Trouble {
     Later,
 }
 
+/// What is done in the order in which it was asked for: the calls of a slot, those whose answers wait for replicas or logs apart from the others, which are not to wait for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Track {
+    pub(super) slot: Slot,
+    pub(super) waits: bool,
+}
+
 pub(super) struct Held {
     pub(super) errand: Errand,
     pub(super) trouble: Trouble,
 }
 
-/// Calls of one slot, for one node.
+/// Calls of one track, for one node.
 pub(super) struct Group {
     pub(super) place: Place,
     pub(super) is_asking: bool,
@@ -45,7 +52,7 @@ pub(super) struct Group {
 
 #[derive(Default)]
 pub(super) struct Ways {
-    by_slot: HashMap<Slot, Way>,
+    by_track: HashMap<Track, Way>,
 }
 
 #[derive(Default)]
@@ -87,13 +94,13 @@ pub(super) enum Step {
 }
 
 impl Ways {
-    pub(super) fn send(&mut self, map: &Map, slot: Slot, errands: Vec<Errand>) -> Sent {
-        let way = self.by_slot.entry(slot).or_default();
+    pub(super) fn send(&mut self, map: &Map, track: Track, errands: Vec<Errand>) -> Sent {
+        let way = self.by_track.entry(track).or_default();
         if let Some(detour) = &mut way.detour {
             detour.new.extend(errands);
             return Sent::Behind;
         }
-        match map.primary(slot) {
+        match map.primary(track.slot) {
             Some(place) if way.out == 0 || way.place.as_ref() == Some(place) => {
                 way.out += errands.len();
                 way.place = Some(place.clone());
@@ -108,8 +115,8 @@ impl Ways {
     }
 
     /// A lane is done with a call, one way or the other. Whether a detour begins.
-    pub(super) fn returned(&mut self, slot: Slot, held: Option<Held>) -> Option<Arc<Notify>> {
-        let way = self.by_slot.get_mut(&slot).expect("what is out has a way");
+    pub(super) fn returned(&mut self, track: Track, held: Option<Held>) -> Option<Arc<Notify>> {
+        let way = self.by_track.get_mut(&track).expect("what is out has a way");
         way.out -= 1;
         let mut begun = None;
         if let Some(held) = held {
@@ -121,15 +128,15 @@ impl Ways {
         match &way.detour {
             Some(detour) if way.out == 0 => detour.settled.notify_one(),
             None if way.out == 0 => {
-                self.by_slot.remove(&slot);
+                self.by_track.remove(&track);
             }
             _ => {}
         }
         begun
     }
 
-    pub(super) fn step(&mut self, map: &Map, slot: Slot) -> Step {
-        let way = self.by_slot.get_mut(&slot).expect("a detour has a way");
+    pub(super) fn step(&mut self, map: &Map, track: Track) -> Step {
+        let way = self.by_track.get_mut(&track).expect("a detour has a way");
         if way.out > 0 {
             return Step::Wait;
         }
@@ -144,10 +151,10 @@ impl Ways {
             return Step::Ready { trouble: first.trouble.clone(), returned };
         }
         if detour.new.is_empty() {
-            self.by_slot.remove(&slot);
+            self.by_track.remove(&track);
             return Step::Over(None);
         }
-        let Some(place) = map.primary(slot).cloned() else {
+        let Some(place) = map.primary(track.slot).cloned() else {
             let new = detour.new.drain(..);
             detour.held.extend(new.map(|errand| {
                 errand.not_done("nobody holds its slot");
@@ -161,8 +168,8 @@ impl Ways {
     }
 
     /// The first calls that go to one node, if there is one to go to.
-    pub(super) fn group(&mut self, map: &Map, slot: Slot) -> Option<Group> {
-        let way = self.by_slot.get_mut(&slot)?;
+    pub(super) fn group(&mut self, map: &Map, track: Track) -> Option<Group> {
+        let way = self.by_track.get_mut(&track)?;
         let held = &mut way.detour.as_mut()?.held;
         let asks = |held: &Held| match &held.trouble {
             Trouble::Ask(place) => Some(place.clone()),
@@ -170,7 +177,7 @@ impl Ways {
         };
         let asked = asks(held.front()?);
         let is_asking = asked.is_some();
-        let place = asked.clone().or_else(|| map.primary(slot).cloned())?;
+        let place = asked.clone().or_else(|| map.primary(track.slot).cloned())?;
         let count = held.iter().take_while(|held| asks(held) == asked).count();
         let errands: Vec<_> = held.drain(..count).map(|held| held.errand).collect();
         way.out += errands.len();
@@ -185,7 +192,7 @@ mod tests {
     use crate::cluster::asked::Asked;
     use crate::cluster::call::Call;
 
-    const SLOT: fn() -> Slot = || Slot::of(b"k");
+    const TRACK: fn() -> Track = || Track { slot: Slot::of(b"k"), waits: true };
 
     fn errands(count: usize) -> Vec<Errand> {
         let call = Call::write("f", vec!["k".into()], vec![]);
@@ -201,39 +208,39 @@ mod tests {
     }
 
     fn came_back(ways: &mut Ways, errand: Errand, trouble: Trouble) -> bool {
-        ways.returned(SLOT(), Some(Held { errand, trouble })).is_some()
+        ways.returned(TRACK(), Some(Held { errand, trouble })).is_some()
     }
 
     #[test]
     fn what_comes_while_others_are_held_waits_behind_them() {
         let (mut ways, a) = (Ways::default(), map("a"));
-        let Sent::Straight(group) = ways.send(&a, SLOT(), errands(1)) else { panic!("straight") };
+        let Sent::Straight(group) = ways.send(&a, TRACK(), errands(1)) else { panic!("straight") };
         assert!(came_back(&mut ways, group.errands[0].clone(), Trouble::Later));
-        assert!(matches!(ways.send(&a, SLOT(), errands(2)), Sent::Behind));
-        assert!(matches!(ways.step(&a, SLOT()), Step::Ready { trouble: Trouble::Later, returned: 1 }));
-        assert_eq!(ways.group(&a, SLOT()).expect("a group").errands.len(), 1, "the first alone");
-        assert!(matches!(ways.step(&a, SLOT()), Step::Wait));
-        assert!(ways.returned(SLOT(), None).is_none());
-        let Step::Over(Some(group)) = ways.step(&a, SLOT()) else { panic!("over") };
+        assert!(matches!(ways.send(&a, TRACK(), errands(2)), Sent::Behind));
+        assert!(matches!(ways.step(&a, TRACK()), Step::Ready { trouble: Trouble::Later, returned: 1 }));
+        assert_eq!(ways.group(&a, TRACK()).expect("a group").errands.len(), 1, "the first alone");
+        assert!(matches!(ways.step(&a, TRACK()), Step::Wait));
+        assert!(ways.returned(TRACK(), None).is_none());
+        let Step::Over(Some(group)) = ways.step(&a, TRACK()) else { panic!("over") };
         assert_eq!(group.errands.len(), 2, "the rest goes on as if nothing had been");
-        assert!(matches!(ways.send(&a, SLOT(), errands(1)), Sent::Straight(_)));
+        assert!(matches!(ways.send(&a, TRACK(), errands(1)), Sent::Straight(_)));
     }
 
     #[test]
     fn a_slot_that_moves_waits_for_what_is_out_at_its_old_place() {
         let mut ways = Ways::default();
-        let Sent::Straight(first) = ways.send(&map("a"), SLOT(), errands(1)) else { panic!("straight") };
-        assert!(matches!(ways.send(&map("b"), SLOT(), errands(1)), Sent::Apart(_)));
-        assert!(matches!(ways.step(&map("b"), SLOT()), Step::Wait));
+        let Sent::Straight(first) = ways.send(&map("a"), TRACK(), errands(1)) else { panic!("straight") };
+        assert!(matches!(ways.send(&map("b"), TRACK(), errands(1)), Sent::Apart(_)));
+        assert!(matches!(ways.step(&map("b"), TRACK()), Step::Wait));
         assert!(!came_back(&mut ways, first.errands[0].clone(), Trouble::Moved), "there is a detour already");
-        assert!(matches!(ways.step(&map("b"), SLOT()), Step::Ready { trouble: Trouble::Moved, .. }));
-        assert_eq!(host(&ways.group(&map("b"), SLOT()).expect("a group")), "b");
+        assert!(matches!(ways.step(&map("b"), TRACK()), Step::Ready { trouble: Trouble::Moved, .. }));
+        assert_eq!(host(&ways.group(&map("b"), TRACK()).expect("a group")), "b");
     }
 
     #[test]
     fn those_to_be_asked_for_elsewhere_go_there_and_what_is_behind_them_waits() {
         let (mut ways, a) = (Ways::default(), map("a"));
-        let Sent::Straight(group) = ways.send(&a, SLOT(), errands(3)) else { panic!("straight") };
+        let Sent::Straight(group) = ways.send(&a, TRACK(), errands(3)) else { panic!("straight") };
         for (errand, trouble) in group.errands.into_iter().zip([
             Trouble::Ask(Place::new("b", 1)),
             Trouble::Ask(Place::new("b", 1)),
@@ -241,17 +248,17 @@ mod tests {
         ]) {
             came_back(&mut ways, errand, trouble);
         }
-        assert!(matches!(ways.step(&a, SLOT()), Step::Ready { returned: 3, .. }));
-        let group = ways.group(&a, SLOT()).expect("a group");
+        assert!(matches!(ways.step(&a, TRACK()), Step::Ready { returned: 3, .. }));
+        let group = ways.group(&a, TRACK()).expect("a group");
         assert_eq!((host(&group).as_str(), group.is_asking, group.errands.len()), ("b", true, 2));
         for _ in 0..2 {
-            ways.returned(SLOT(), None);
+            ways.returned(TRACK(), None);
         }
-        assert!(matches!(ways.step(&a, SLOT()), Step::Ready { trouble: Trouble::Later, returned: 0 }));
-        let group = ways.group(&a, SLOT()).expect("a group");
+        assert!(matches!(ways.step(&a, TRACK()), Step::Ready { trouble: Trouble::Later, returned: 0 }));
+        let group = ways.group(&a, TRACK()).expect("a group");
         assert_eq!((host(&group).as_str(), group.is_asking), ("a", false));
-        ways.returned(SLOT(), None);
-        assert!(matches!(ways.step(&a, SLOT()), Step::Over(None)));
-        assert_eq!(ways.by_slot.len(), 0, "nothing is remembered of it");
+        ways.returned(TRACK(), None);
+        assert!(matches!(ways.step(&a, TRACK()), Step::Over(None)));
+        assert_eq!(ways.by_track.len(), 0, "nothing is remembered of it");
     }
 }

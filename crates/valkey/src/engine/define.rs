@@ -205,15 +205,17 @@ impl House {
                 let places: BTreeMap<QueueId, u16> = broker.partitioned().collect();
                 change(broker, step)?;
                 let places = |queue: &QueueId| places.get(queue).copied().unwrap_or(1);
-                Ok(deleted(step).iter().map(|queue| (*queue, places(queue))).collect::<Vec<_>>())
+                let whose = |queue| Some((queue, self.definitions.of(queue)?, places(&queue)));
+                Ok(deleted(step).into_iter().filter_map(whose).collect::<Vec<_>>())
             })
             .await?;
         let version = *self.definitions.versions().borrow();
-        for (queue, places) in gone {
+        for (queue, of, places) in gone {
             if let Some(hosted) = self.known(queue) {
                 self.end_hosted(&hosted);
             }
-            let forgotten = Places::forget(&self.cluster, queue.0, places.into(), version, deadline()).await;
+            let forgotten =
+                Places::forget(&self.cluster, (queue.0, &of), places.into(), version, deadline()).await;
             if let Err(why) = forgotten {
                 tracing::warn!(queue = queue.0, %why, "what is left of a queue that was deleted is not gone yet");
             }
@@ -224,13 +226,18 @@ impl House {
 
     /// Says that this process is there. Answers the processes that are gone without a word.
     pub(super) async fn enrol(&self) -> Vec<Process> {
-        let call = Enrol { process: self.process.clone(), ms: ALIVE_MS }.call();
+        let call = self.enrolment(&self.process, ALIVE_MS).call();
         let Ok(value) = self.cluster.call(deadline(), call).await else { return Vec::new() };
         let Ok(Enrolled { was_known, gone, .. }) = Enrol::read(&value) else { return Vec::new() };
         if !was_known {
             self.was_forgotten().await;
         }
         gone
+    }
+
+    /// That a process is there for so long from now, ms; 0: it is gone.
+    pub(super) fn enrolment(&self, process: &Process, ms: u64) -> Enrol {
+        Enrol { process: process.clone(), ms, incarnation: self.definitions.incarnation() }
     }
 
     /// Ends what processes had that are gone without a word.
@@ -241,7 +248,7 @@ impl House {
                 tracing::debug!(%process, %why, "what goes with its consumers is not deleted yet");
                 continue;
             }
-            let call = Enrol { process, ms: 0 }.call();
+            let call = self.enrolment(&process, 0).call();
             drop(self.cluster.call(deadline(), call).await);
         }
     }
@@ -259,19 +266,27 @@ impl House {
     /// The servers no longer know this process: others took it for gone, or the servers lost what they had written. Queues that its sessions had made for themselves may be gone, so the
     /// sessions end, and definitions are read anew.
     async fn was_forgotten(&self) {
+        if let Err(why) = self.definitions.follow().await {
+            tracing::warn!(%why, "definitions cannot be read");
+        }
+        tracing::warn!(
+            "the servers no longer know this broker: it was not to be reached for {} s, or they have lost what was written; it joins again",
+            ALIVE_MS / 1_000
+        );
+        self.begin_again().await;
+    }
+
+    /// Ends all sessions, and the queues that were theirs.
+    pub(super) async fn begin_again(&self) {
         let sessions = self.floor().sessions();
         tracing::warn!(
             sessions = sessions.len(),
-            "the servers no longer know this broker: it was not to be reached for {} s, or they have lost what was written; its sessions end, and it joins again",
-            ALIVE_MS / 1_000
+            "the sessions of this broker end, and their clients connect again"
         );
         for session in sessions {
             self.on_floor(|floor, now, after| floor.end(now, session, Some(session), after));
         }
         self.end_owners(&self.process).await;
-        if let Err(why) = self.definitions.follow().await {
-            tracing::warn!(%why, "definitions cannot be read");
-        }
         self.reconcile().await;
     }
 
@@ -354,6 +369,15 @@ pub(super) fn keep_used(
 fn deleted(step: &Step) -> Vec<QueueId> {
     let gone = |fact: &Fact| if let Fact::QueueDeleted { queue } = fact { Some(*queue) } else { None };
     step.facts.iter().filter_map(gone).collect()
+}
+
+/// Has whoever connected here begin again where other definitions hold than they knew: virtual hosts and queues are not the same.
+pub(super) async fn begin_with_others(house: Weak<House>) {
+    let Some(mut replaced) = house.upgrade().map(|house| house.definitions.replaced()) else { return };
+    while replaced.changed().await.is_ok() {
+        let Some(house) = house.upgrade() else { return };
+        house.begin_again().await;
+    }
 }
 
 /// Follows what others define.

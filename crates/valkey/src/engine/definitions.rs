@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use overtake_engine::Failure;
@@ -16,8 +16,9 @@ use overtake_store::record::{Content, Decoder, encode};
 use tokio::sync::{Mutex as Turn, watch};
 use tokio::time::Instant;
 
+use super::history::{Course, History};
 use crate::cluster::Cluster;
-use crate::functions::{DEFINITIONS, Define, Defined, Malformed, Read, Rebase};
+use crate::functions::{DEFINITIONS, Define, Defined, Malformed, Of, Read, Rebase, Restate, Version, random};
 
 /// Entries that are read at once.
 const READ_MAX: u32 = 1_000;
@@ -25,8 +26,14 @@ const READ_MAX: u32 = 1_000;
 const REBASE_AFTER: u64 = 1_000;
 /// Longest that a change waits for the servers.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest that a process waits, where there are no definitions, for others that know what they were.
+const SAY_PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks whether they have said it.
+const SAY_LOOK: Duration = Duration::from_millis(20);
 /// The form of entries and bases.
 const FORM: u8 = 1;
+/// Why they cannot be read.
+const UNKNOWN_FORM: &str = "definitions are of a form that this program does not know: run the newer one";
 
 /// What is defined.
 pub(super) struct Definitions {
@@ -42,6 +49,10 @@ pub(super) struct Definitions {
     version: watch::Sender<u64>,
     /// The last version that is known to have changed metadata.
     metadata: watch::Sender<u64>,
+    /// They are to be of this version at least: places have heard of the one before.
+    least: AtomicU64,
+    replaced: watch::Sender<u64>,
+    went_back: watch::Sender<u64>,
 }
 
 /// What is known of it.
@@ -49,11 +60,10 @@ pub(super) struct Definitions {
 struct Known {
     /// It is asked at time 0 always: nothing of it happens by itself.
     broker: Broker,
-    version: u64,
+    /// Where it is in the history of definitions.
+    history: History,
     /// The version of the base, as it was last seen.
     base: u64,
-    /// The highest number that a queue ever had.
-    last_queue: Option<u32>,
     /// Queues that were declared since the base was read, by the version that last did.
     declared: BTreeMap<QueueId, u64>,
     /// The last version since then that may hold for all queues.
@@ -65,8 +75,6 @@ struct Known {
 /// What facts have changed, so far as it matters to queues.
 #[derive(Default)]
 struct Folded {
-    /// The highest number of a queue that was declared.
-    last_queue: Option<u32>,
     declared: Vec<QueueId>,
     deleted: Vec<QueueId>,
     /// What holds for queues that are there may be different.
@@ -78,23 +86,27 @@ struct Folded {
 impl Known {
     fn new(options: Options) -> Self {
         let (broker, declared) = (Broker::new(options), BTreeMap::new());
-        Self { broker, version: 0, base: 0, last_queue: None, declared, ruled: 0, metadata: 0 }
+        Self { broker, history: History::none(), base: 0, declared, ruled: 0, metadata: 0 }
     }
 
-    /// Takes the facts of the next entry, which somebody of this session brought about.
-    fn fold(&mut self, facts: &[u8], session: Option<SessionId>) -> Result<(), String> {
+    fn version(&self) -> u64 {
+        self.history.version().number
+    }
+
+    /// Takes the facts of the next entry, of this version, which somebody of this session brought about.
+    fn fold(&mut self, facts: &[u8], session: Option<SessionId>, version: Version) -> Result<(), String> {
         let folded = fold(&mut self.broker, facts, session)?;
-        self.version += 1;
-        self.last_queue = self.last_queue.max(folded.last_queue);
-        self.declared.extend(folded.declared.into_iter().map(|queue| (queue, self.version)));
+        let number = version.number;
+        self.history.go_on(version);
+        self.declared.extend(folded.declared.into_iter().map(|queue| (queue, number)));
         for queue in folded.deleted {
             self.declared.remove(&queue);
         }
         if folded.rules {
-            self.ruled = self.version;
+            self.ruled = number;
         }
         if folded.metadata {
-            self.metadata = self.version;
+            self.metadata = number;
         }
         Ok(())
     }
@@ -106,7 +118,7 @@ impl Known {
 
     /// The same to try changes on.
     fn copied(&self, options: Options) -> Broker {
-        let copied = read_base(options, self.version, &base_of(self));
+        let copied = read_base(options, self.history.clone(), &base_of(self));
         copied.expect("what is known makes sense").broker
     }
 }
@@ -121,7 +133,6 @@ fn fold(broker: &mut Broker, facts: &[u8], session: Option<SessionId>) -> Result
         let mut made = None;
         match &fact {
             Fact::QueueStored { queue, identity, .. } => {
-                folded.last_queue = folded.last_queue.max(Some(queue.0));
                 folded.declared.push(*queue);
                 made = identity.exclusive.then_some(*queue);
             }
@@ -157,10 +168,10 @@ fn read_entry(entry: &[u8]) -> Option<(Option<SessionId>, &[u8])> {
     (head[0] == FORM).then_some(((session != 0).then_some(SessionId(session)), facts))
 }
 
-/// All that is true: the highest number of a queue, whose queues are whose, and facts.
+/// All that is true: eight bytes in which older versions had the highest number of a queue, whose queues are whose, and facts.
 fn base_of(known: &Known) -> Vec<u8> {
     let mut base = vec![FORM];
-    base.extend(known.last_queue.map_or(0, |last| u64::from(last) + 1).to_be_bytes());
+    base.extend(0_u64.to_be_bytes());
     let owned: Vec<(QueueId, SessionId)> = known.broker.owned().collect();
     base.extend((owned.len() as u32).to_be_bytes());
     for (queue, session) in owned {
@@ -171,20 +182,20 @@ fn base_of(known: &Known) -> Vec<u8> {
     base
 }
 
-fn read_base(options: Options, version: u64, base: &[u8]) -> Result<Known, String> {
+fn read_base(options: Options, history: History, base: &[u8]) -> Result<Known, String> {
+    let version = history.version().number;
     let mut known =
-        Known { version, base: version, ruled: version, metadata: version, ..Known::new(options) };
+        Known { history, base: version, ruled: version, metadata: version, ..Known::new(options) };
     if base.is_empty() {
         return Ok(known);
     }
-    fold_base(&mut known, base)
-        .ok_or("definitions are of a form that this program does not know: run the newer one")??;
+    fold_base(&mut known, base).ok_or(UNKNOWN_FORM)??;
     Ok(known)
 }
 
 fn fold_base(known: &mut Known, base: &[u8]) -> Option<Result<(), String>> {
     let (form, rest) = base.split_first()?;
-    let (queues, rest) = rest.split_first_chunk::<8>()?;
+    let (_, rest) = rest.split_first_chunk::<8>()?;
     let (count, mut rest) = rest.split_first_chunk::<4>()?;
     let mut owned = Vec::new();
     for _ in 0..u32::from_be_bytes(*count) {
@@ -202,10 +213,6 @@ fn fold_base(known: &mut Known, base: &[u8]) -> Option<Result<(), String>> {
     for (queue, session) in owned {
         known.broker.own(queue, Some(session));
     }
-    known.last_queue = u64::from_be_bytes(*queues).checked_sub(1).map(|last| last as u32);
-    if let Some(last) = known.last_queue {
-        known.broker.never_again(QueueId(last));
-    }
     Some(Ok(()))
 }
 
@@ -218,26 +225,99 @@ fn malformed(error: Malformed) -> Failure {
 }
 
 impl Definitions {
-    /// Reads what there is.
+    /// Reads what there is; where there is nothing, they begin here. `told`: so many other processes were told that there is nothing, who may know what there was, and say it.
     ///
     /// # Errors
     /// Why that cannot be read.
     pub(super) async fn open(
         cluster: Arc<Cluster>,
         options: Options,
-        process: u32,
+        (process, told): (u32, u64),
     ) -> Result<Arc<Self>, Failure> {
         let ((version, _), (metadata, _)) = (watch::channel(0), watch::channel(0));
         let known = Mutex::new(Known::new(options));
         let (entries, trial) = (AtomicU64::new(0), Turn::new(None));
-        let all = Arc::new(Self { cluster, options, process, entries, known, trial, version, metadata });
+        let (least, replaced, went_back) = (AtomicU64::new(0), watch::Sender::new(0), watch::Sender::new(0));
+        let all = Arc::new(Self {
+            cluster,
+            options,
+            process,
+            entries,
+            known,
+            trial,
+            version,
+            metadata,
+            least,
+            replaced,
+            went_back,
+        });
         all.follow().await?;
+        let patience = Instant::now() + SAY_PATIENCE;
+        while told > 0 && all.incarnation().is_empty() && Instant::now() < patience {
+            tokio::time::sleep(SAY_LOOK).await;
+            all.follow().await?;
+        }
+        while all.incarnation().is_empty() {
+            all.begin().await?;
+            all.follow().await?;
+        }
         Ok(all)
+    }
+
+    /// Has there be definitions, where there are none.
+    async fn begin(&self) -> Result<(), Failure> {
+        let base = base_of(&self.lock());
+        let at = Version { number: 1, tag: random().into() };
+        self.restate(Restate { now: Version::none(), incarnation: random().into(), at, base }).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nobody panics with it")
+    }
+
+    /// Of which incarnation they are, as far as is known; empty: there are none.
+    pub(super) fn incarnation(&self) -> Box<str> {
+        self.lock().history.incarnation().into()
+    }
+
+    /// Whose the places of this queue are.
+    pub(super) fn of(&self, queue: QueueId) -> Option<Of> {
+        let known = self.lock();
+        let vhost = known.broker.vhost_name(known.broker.vhost_of(queue)?)?;
+        Some(Of::queue(known.history.incarnation(), vhost, known.broker.name(queue)?))
+    }
+
+    /// Told whenever others than were known hold: the servers have gone back, and then on.
+    pub(super) fn replaced(&self) -> watch::Receiver<u64> {
+        self.replaced.subscribe()
+    }
+
+    /// How often they went back in the servers, as far as this process has seen it.
+    pub(super) fn went_back(&self) -> watch::Receiver<u64> {
+        self.went_back.subscribe()
+    }
+
+    /// Has them be of a later version than this, which a place has heard of: they went back, when no process knew what they said.
+    pub(super) async fn go_past(&self, version: u64) -> Result<(), Failure> {
+        let mut trial = self.trial.lock().await;
+        self.catch_up(&mut trial).await?;
+        let last = self.lock().version();
+        if last < version {
+            tracing::warn!(
+                version = last,
+                seen = version,
+                "the definitions in the servers went back: there is a place of a later version; queues that were declared since are not known, see `overtake cluster orphans`"
+            );
+            self.went_back.send_modify(|times| *times += 1);
+            self.least.fetch_max(version + 1, Ordering::Relaxed);
+            self.catch_up(&mut trial).await?;
+        }
+        Ok(())
     }
 
     /// What is known.
     pub(super) fn with<T>(&self, look: impl FnOnce(&Broker) -> T) -> T {
-        look(&self.known.lock().expect("nobody panics with it").broker)
+        look(&self.lock().broker)
     }
 
     /// Whether this queue is there, as far as is known.
@@ -247,7 +327,7 @@ impl Definitions {
 
     /// As [`Definitions::with`], and a version since which what is known of this queue holds.
     pub(super) fn since<T>(&self, queue: QueueId, look: impl FnOnce(&Broker, u64) -> T) -> T {
-        let known = self.known.lock().expect("nobody panics with it");
+        let known = self.lock();
         look(&known.broker, known.since(queue))
     }
 
@@ -258,7 +338,7 @@ impl Definitions {
 
     /// Tells what is known now.
     fn tell(&self, known: &Known) {
-        self.version.send_replace(known.version);
+        self.version.send_replace(known.version());
         self.metadata.send_if_modified(|told| std::mem::replace(told, known.metadata) != known.metadata);
     }
 
@@ -278,35 +358,85 @@ impl Definitions {
 
     async fn catch_up(&self, trial: &mut Option<Broker>) -> Result<(), Failure> {
         loop {
-            let after = self.known.lock().expect("nobody panics with it").version;
-            let Defined { last, after, base, entries } = self.read(after).await?;
-            let mut known = self.known.lock().expect("nobody panics with it");
-            if let Some(base) = base {
-                *known = read_base(self.options, after, &base).map_err(unavailable)?;
-                *trial = None;
-            }
-            for entry in entries {
-                let (session, facts) = read_entry(&entry).ok_or_else(|| {
-                    unavailable(
-                        "definitions are of a form that this program does not know: run the newer one",
-                    )
-                })?;
-                known.fold(facts, session).map_err(unavailable)?;
-                if trial.as_mut().is_some_and(|trial| fold(trial, facts, session).is_err()) {
-                    *trial = None;
-                }
-            }
-            if known.version >= last {
-                self.tell(&known);
-                return Ok(());
+            let after = self.lock().history.version().clone();
+            let defined = self.read(after).await?;
+            let restate = self.take(defined, trial).map_err(unavailable)?;
+            match restate {
+                Taken::Everything => return Ok(()),
+                Taken::Some => {}
+                Taken::Older(restate) => self.restate(restate).await?,
             }
         }
     }
 
-    async fn read(&self, after: u64) -> Result<Defined, Failure> {
-        let call = Read { after, limit: READ_MAX }.call();
+    /// Takes what the servers said.
+    fn take(&self, defined: Defined, trial: &mut Option<Broker>) -> Result<Taken, String> {
+        let mut known = self.lock();
+        let course = known.history.compare(&defined);
+        let Defined { last, incarnation, after, base, entries } = defined;
+        match course {
+            Course::Back => {
+                let at = known.history.version().clone();
+                self.went_back.send_modify(|times| *times += 1);
+                tracing::warn!(
+                    from = at.number,
+                    to = last.number,
+                    "the definitions in the servers went back to an older version; this broker knows the later one, and writes it back"
+                );
+                let incarnation = known.history.incarnation().into();
+                return Ok(Taken::Older(Restate { now: last, incarnation, at, base: base_of(&known) }));
+            }
+            Course::On => {}
+            Course::Anew | Course::Elsewhere => {
+                let before = known.version();
+                let base = base.unwrap_or_default();
+                *known = read_base(self.options, History::from(incarnation, after), &base)?;
+                *trial = None;
+                if course == Course::Elsewhere {
+                    tracing::error!(
+                        from = before,
+                        to = last.number,
+                        "the definitions in the servers went back, and others were written since, which hold from now on; messages of queues that they do not know are kept apart, see `overtake cluster orphans`"
+                    );
+                    self.went_back.send_modify(|times| *times += 1);
+                    self.least.fetch_max(before + 1, Ordering::Relaxed);
+                    self.replaced.send_modify(|times| *times += 1);
+                }
+            }
+        }
+        let mut version = known.version();
+        for (entry, tag) in entries {
+            version += 1;
+            let (session, facts) = read_entry(&entry).ok_or(UNKNOWN_FORM)?;
+            known.fold(facts, session, Version { number: version, tag })?;
+            if trial.as_mut().is_some_and(|trial| fold(trial, facts, session).is_err()) {
+                *trial = None;
+            }
+        }
+        if version < last.number {
+            return Ok(Taken::Some);
+        }
+        let least = self.least.load(Ordering::Relaxed);
+        if version < least {
+            let incarnation = known.history.incarnation().into();
+            let at = Version { number: least, tag: random().into() };
+            return Ok(Taken::Older(Restate { now: last, incarnation, at, base: base_of(&known) }));
+        }
+        self.tell(&known);
+        Ok(Taken::Everything)
+    }
+
+    async fn read(&self, after: Version) -> Result<Defined, Failure> {
+        let call = Read { after: after.clone(), limit: READ_MAX }.call();
         let value = self.cluster.call(Instant::now() + PATIENCE, call).await.map_err(unavailable)?;
-        Read::read(&value).map_err(malformed)
+        Read::read(&value, &after).map_err(malformed)
+    }
+
+    /// Says it, unless somebody else has said something meanwhile.
+    async fn restate(&self, restate: Restate) -> Result<(), Failure> {
+        let value =
+            self.cluster.call(Instant::now() + PATIENCE, restate.call()).await.map_err(unavailable)?;
+        Restate::is_done(&value).map(drop).map_err(malformed)
     }
 
     /// Does one command.
@@ -329,9 +459,10 @@ impl Definitions {
         let mut trial = self.trial.lock().await;
         loop {
             let (mut tried, after) = {
-                let known = self.known.lock().expect("nobody panics with it");
-                (trial.take().unwrap_or_else(|| known.copied(self.options)), known.version)
+                let known = self.lock();
+                (trial.take().unwrap_or_else(|| known.copied(self.options)), known.history.version().clone())
             };
+            tried.number_from(random_number());
             let mut step = Step::default();
             let done = change(&mut tried, &mut step);
             if step.facts.is_empty() {
@@ -343,8 +474,8 @@ impl Definitions {
             let entry = entry_of(self.process, number, asker.session, &step.facts);
             let call = Define { after, entry: entry.clone() }.call();
             let value = self.cluster.call(Instant::now() + PATIENCE, call).await.map_err(unavailable)?;
-            if Define::is_added(&value).map_err(malformed)? {
-                self.added(&entry).await;
+            if let Some(version) = Define::added(&value).map_err(malformed)? {
+                self.added(&entry, version).await;
                 *trial = Some(tried);
                 return Ok(done);
             }
@@ -353,15 +484,15 @@ impl Definitions {
     }
 
     /// An entry of this process is the last one.
-    async fn added(&self, entry: &[u8]) {
+    async fn added(&self, entry: &[u8], version: Version) {
         let rebase = {
-            let mut known = self.known.lock().expect("nobody panics with it");
+            let mut known = self.lock();
             let (session, facts) = read_entry(entry).expect("it was written here");
-            known.fold(facts, session).expect("what was found to be so is so");
+            known.fold(facts, session, version.clone()).expect("what was found to be so is so");
             self.tell(&known);
-            (known.version - known.base >= REBASE_AFTER).then(|| {
-                known.base = known.version;
-                Rebase { at: known.version, base: base_of(&known) }
+            (version.number - known.base >= REBASE_AFTER).then(|| {
+                known.base = version.number;
+                Rebase { at: version, base: base_of(&known) }
             })
         };
         if let Some(rebase) = rebase {
@@ -369,6 +500,22 @@ impl Definitions {
             let _ = self.cluster.call(Instant::now() + PATIENCE, rebase.call()).await;
         }
     }
+}
+
+/// What came of what the servers said.
+enum Taken {
+    /// That was all.
+    Everything,
+    /// There is more.
+    Some,
+    /// They are to be told this.
+    Older(Restate),
+}
+
+/// The number of a new queue or virtual host, unless it is in use: no counter, since what is counted in the servers may go back.
+fn random_number() -> u32 {
+    // With some room above it, for several at once.
+    getrandom::u32().expect("the system has random bits") >> 1
 }
 
 /// Reads what others define, as it is told, for as long as somebody has the definitions.

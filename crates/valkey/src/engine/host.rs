@@ -46,6 +46,7 @@ impl House {
             Some((name, vhost, settings))
         });
         let (name, vhost, settings) = defined.ok_or(Refusal::NoSuchQueue)?;
+        let of = self.definitions.of(queue).ok_or(Refusal::NoSuchQueue)?;
         let common = Common {
             default_ttl_ms: self.options.default_ttl_ms,
             max_message_bytes: self.options.max_message_bytes,
@@ -54,7 +55,7 @@ impl House {
         let known = (Arc::clone(&self.cluster), Arc::clone(&self.definitions));
         let caller = (self.caller.clone(), Arc::clone(&self.tally));
         let common = (common, self.came_as);
-        let hosted = Hosted::new(known, (queue, vhost, name), &settings, caller, common);
+        let hosted = Hosted::new(known, (queue, vhost, name), of, &settings, caller, common);
         // What is defined while places are told what holds reaches only what is served: then they are told again.
         loop {
             self.renew(&hosted).await?;

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use overtake_engine::Failure;
-use overtake_lane::{LeaseId, PLACES_MAX, PlaceNumber, QueueId, Refusal, Seq, Settings, Traits, VhostId};
+use overtake_lane::{
+    Broker, Fact, LeaseId, PLACES_MAX, PlaceNumber, QueueId, Refusal, Seq, Settings, Time, Traits, VhostId,
+};
+use overtake_store::record::{Content, encode};
 use tokio::sync::{Mutex as Turn, Notify, watch};
 use tokio::time::Instant;
 
@@ -14,7 +17,7 @@ use super::attend::Attendance;
 use super::definitions::Definitions;
 use super::signs::{Overlooked, UnderWay};
 use crate::cluster::{CallError, Cluster};
-use crate::functions::{Admission, Asked, How, Leasing, Said, Settle, Terms, Use};
+use crate::functions::{Admission, Asked, How, Leasing, Of, Said, Settle, Terms, Use};
 use crate::places::{Given, NotDone, Places, Tally, together};
 
 /// Longest that a request waits for the servers.
@@ -111,13 +114,14 @@ impl Hosted {
     pub(super) fn new(
         (cluster, definitions): (Arc<Cluster>, Arc<Definitions>),
         (queue, vhost, name): (QueueId, VhostId, Arc<str>),
+        of: Of,
         settings: &Settings,
         caller: (String, Arc<Tally>),
         (common, first_turn): (Common, u64),
     ) -> Arc<Self> {
         let terms = terms(&name, settings, common);
         let count = PlaceNumber::from(settings.partitions.places());
-        let places = Places::new(cluster, queue.0, count, terms, caller, common.sweep);
+        let places = Places::new(cluster, (queue.0, of), count, terms, caller, common.sweep);
         let ((returning, _), (is_gone, _)) = (watch::channel(0), watch::channel(false));
         let (ruled, holds, stirred) = (Mutex::default(), AtomicBool::new(false), Notify::new());
         let turns = AtomicU64::new(first_turn);
@@ -169,19 +173,32 @@ impl Hosted {
         self.ruled.lock().expect("nobody panics with it").clone()
     }
 
-    async fn say(&self, ruled: Ruled) -> Result<(), Failure> {
-        let Ruled { settings, own, version } = &ruled;
-        let terms = terms(&self.name, settings, self.common).of_declared(own);
-        let said = if **settings == **own { Said::Declared } else { Said::ByPolicy };
-        let share = |place: PlaceNumber| match settings.partitions.places() {
-            1 => None,
-            _ => Some(settings.sharing(place as u16)),
-        };
-        let configured = self.places.configure(terms, &share, (*version, said), deadline()).await;
-        let configured = configured.map_err(failure)?;
-        configured.map_err(|declined| Failure::from(declined.0))?;
-        *self.ruled.lock().expect("nobody panics with it") = Some(ruled);
-        Ok(())
+    async fn say(&self, mut ruled: Ruled) -> Result<(), Failure> {
+        loop {
+            let Ruled { settings, own, version } = &ruled;
+            let terms = terms(&self.name, settings, self.common).of_declared(own);
+            let said = if **settings == **own { Said::Declared } else { Said::ByPolicy };
+            let share = |place: PlaceNumber| match settings.partitions.places() {
+                1 => None,
+                _ => Some(settings.sharing(place as u16)),
+            };
+            let queue = self.definitions.with(|broker| definition_of(broker, self.queue));
+            let said = (*version, said, &queue[..]);
+            let configured = self.places.configure(terms, &share, said, deadline()).await;
+            let configured = configured.map_err(failure)?;
+            let holds = configured.map_err(|declined| Failure::from(declined.0))?;
+            if holds > *version {
+                self.definitions.go_past(holds).await?;
+                // What another says that was quicker is told soon, as is every later version; a version that went back was none.
+                let since = self.definitions.since(self.queue, |_, since| since);
+                if since > holds {
+                    ruled.version = since;
+                    continue;
+                }
+            }
+            *self.ruled.lock().expect("nobody panics with it") = Some(ruled);
+            return Ok(());
+        }
     }
 
     /// The settings that hold.
@@ -205,7 +222,16 @@ impl Hosted {
         }
         let origin = message.origin.as_ref().map(|origin| (origin.producer(), origin.sequence()));
         let traits = Traits { key: message.key.as_deref(), id: message.id.as_deref(), origin };
-        self.settings().place_of(message.priority, traits, turn).into()
+        let settings = self.settings();
+        let mut turns = (turn..turn + u64::from(self.places.count()))
+            .map(|turn| PlaceNumber::from(settings.place_of(message.priority, traits, turn)));
+        let first = turns.next().unwrap_or_default();
+        // What may go to another place does not wait for one that is not served.
+        if self.places.is_served(first) {
+            first
+        } else {
+            turns.find(|place| self.places.is_served(*place)).unwrap_or(first)
+        }
     }
 
     /// The next turn.
@@ -258,6 +284,14 @@ impl Hosted {
         self.healed(|| self.places.ask_all(ask, deadline())).await
     }
 
+    /// Asks every place that is served the same.
+    ///
+    /// # Errors
+    /// Also where some are not served.
+    pub(super) async fn ask_served<A: Asked>(&self, ask: &A) -> Result<(), Failure> {
+        self.healed(|| self.places.ask_served(ask, deadline())).await
+    }
+
     /// Leases what goes next, as far as the places are known.
     pub(super) async fn lease_now(&self, want: &Leasing) -> Result<Vec<Given>, Failure> {
         self.healed(|| self.places.lease_now(want, deadline())).await
@@ -270,18 +304,25 @@ impl Hosted {
     {
         match ask().await {
             Err(NotDone::Gone) if self.make_anew().await? => ask().await.map_err(failure),
+            Err(NotDone::Another(_)) if self.is_no_more().await? => Err(Refusal::NoSuchQueue.into()),
             answer => answer.map_err(failure),
         }
     }
 
-    /// Makes places again that are gone. False: it is the queue that is gone.
-    async fn make_anew(&self) -> Result<bool, Failure> {
+    /// Whether the queue is gone, by the latest definitions.
+    async fn is_no_more(&self) -> Result<bool, Failure> {
         if !self.is_gone() {
             self.definitions.follow().await?;
         }
         if !self.definitions.has(self.queue) {
             self.end();
         }
+        Ok(self.is_gone())
+    }
+
+    /// Makes places again that are gone. False: it is the queue that is gone.
+    async fn make_anew(&self) -> Result<bool, Failure> {
+        self.is_no_more().await?;
         let Some(ruled) = self.ruled().filter(|_| !self.is_gone()) else { return Ok(false) };
         tracing::warn!(queue = %self.name, "a place of it is not there any more, and is made again: a server has lost what it had");
         self.say(ruled).await?;
@@ -369,18 +410,39 @@ impl Hosted {
     /// Waits for what is being put back, where a message of another place might go before it.
     pub(super) async fn until_put_back(&self) {
         if !self.is_whole() {
-            let mut putting_back = self.putting_back.subscribe();
-            // It is there as long as this is.
-            let _ = putting_back.wait_for(|open| *open == 0).await;
+            self.until_none(&self.putting_back).await;
         }
     }
 
     /// Waits for what is on its way back.
     pub(super) async fn settled_down(&self) {
-        let mut returning = self.returning.subscribe();
-        // It is there as long as this is.
-        let _ = returning.wait_for(|open| *open == 0).await;
+        self.until_none(&self.returning).await;
     }
+
+    /// Waits until there are none of these; but not for places that are not served.
+    async fn until_none(&self, open: &watch::Sender<u64>) {
+        let mut open = open.subscribe();
+        tokio::select! {
+            // It is there as long as this is.
+            _ = open.wait_for(|open| *open == 0) => {}
+            () = self.places.until_some_unserved() => {}
+        }
+    }
+}
+
+/// How a queue is defined, as facts: for whoever finds its places when definitions are lost.
+fn definition_of(broker: &Broker, queue: QueueId) -> Vec<u8> {
+    let facts = || {
+        let (vhost, name) = (broker.vhost_of(queue)?, Arc::clone(broker.name(queue)?));
+        let settings = Box::new(broker.own_settings(vhost, &name).ok()?.clone());
+        let identity = broker.view(Time(0), vhost, &name).ok()?.identity;
+        let there = Arc::clone(broker.vhost_name(vhost)?);
+        let there = Fact::VhostStored { vhost, name: there, settings: Box::default() };
+        Some([there, Fact::QueueStored { queue, vhost, name, settings, identity, next_seq: Seq(1) }])
+    };
+    let mut definition = Vec::new();
+    facts().iter().flatten().for_each(|fact| encode(fact, Content::None, &mut definition));
+    definition
 }
 
 fn terms(name: &Arc<str>, settings: &Settings, common: Common) -> Terms {

@@ -21,10 +21,12 @@ mod carry;
 mod define;
 mod definitions;
 mod floor;
+mod history;
 mod host;
 mod hosted;
 mod image;
 mod line;
+mod orphans;
 mod publish;
 mod search;
 mod see;
@@ -41,7 +43,7 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
-    Clock, ClusterView, Connection, Failure, Health, LeaseRequest, LeasedMessage, Pending, Responder,
+    Clock, ClusterView, Connection, Failure, Health, LeaseRequest, LeasedMessage, Orphan, Pending, Responder,
     ServerWork, SystemClock, none_serves,
 };
 use overtake_lane::{Asker, ConsumerId, QueueId, SessionId, Time, VhostId};
@@ -185,6 +187,8 @@ struct House {
     /// When the last message came that was published here, µs since 1970.
     came: AtomicU64,
     down: watch::Sender<Option<Arc<str>>>,
+    /// Queues on the servers that were not defined, when it was looked for them last.
+    orphans_seen: AtomicU64,
     /// How many requests were done here that may have taken leased messages from their holders.
     withdrawals: watch::Sender<u64>,
     keepers: Mutex<Vec<AbortHandle>>,
@@ -202,11 +206,12 @@ impl ClusterEngine {
         let cluster =
             Cluster::connect(options.nodes.clone(), options.vault, LIBRARY).await.map_err(OpenError)?;
         let process = Process::random();
-        let enrol = Enrol { process: process.clone(), ms: ALIVE_MS }.call();
+        let enrol = Enrol { process: process.clone(), ms: ALIVE_MS, incarnation: "".into() }.call();
         let patience = Instant::now() + Duration::from_secs(10);
         let value = cluster.call(patience, enrol).await.map_err(|error| OpenError(error.to_string()))?;
         let enrolled = Enrol::read(&value).map_err(|error| OpenError(error.to_string()))?;
-        let definitions = Definitions::open(Arc::clone(&cluster), options.broker(), process.number()).await;
+        let told = (process.number(), enrolled.told);
+        let definitions = Definitions::open(Arc::clone(&cluster), options.broker(), told).await;
         let definitions = definitions.map_err(|why| OpenError(why.to_string()))?;
         let routes = Mutex::new(definitions.with(Routes::recover));
         let (down, _) = watch::channel(None);
@@ -232,6 +237,7 @@ impl ClusterEngine {
             transactions: AtomicU64::new(0),
             came: AtomicU64::new(0),
             down,
+            orphans_seen: AtomicU64::new(0),
             withdrawals: watch::Sender::new(0),
             keepers: Mutex::default(),
             options,
@@ -266,6 +272,15 @@ impl ClusterEngine {
     /// The session that it is of; it does not end as long as this is there.
     fn connected_session(&self) -> Option<Arc<Connected>> {
         if let Ends::Session(connected) = &self.ends { Some(Arc::clone(connected)) } else { None }
+    }
+
+    /// What was begun is done, whether anybody waits for the answer or not.
+    fn whole<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> Pending<T> {
+        let (answer, house) = (self.house.runtime.spawn(work), Arc::clone(&self.house));
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(house.unavailable())) })
     }
 
     fn asked(&self, vhost: VhostId, ends: Ends) -> Self {
@@ -307,6 +322,8 @@ impl House {
         let keepers = [
             tokio::spawn(definitions::listen(Arc::downgrade(&self.definitions))),
             tokio::spawn(define::follow(me.clone())),
+            tokio::spawn(define::begin_with_others(me.clone())),
+            tokio::spawn(orphans::keep_looking_for_orphans(me.clone())),
             tokio::spawn(signs::give_signs(me.clone())),
             tokio::spawn(signs::stay_enrolled(me.clone())),
             tokio::spawn(serve_from_the_start(me.clone())),
@@ -343,7 +360,7 @@ impl House {
         let hosted = self.all_hosted();
         crate::places::together(hosted.iter().map(|hosted| hosted.settled_down())).await;
         drop(crate::places::together(hosted.iter().map(|hosted| self.give_all_back(hosted))).await);
-        let call = Enrol { process: self.process.clone(), ms: 0 }.call();
+        let call = self.enrolment(&self.process, 0).call();
         drop(self.cluster.call(hosted::deadline(), call).await);
     }
 
@@ -353,6 +370,8 @@ impl House {
         let (leased, missed) = (self.tally.leased(), self.tally.missed());
         let inversions_us = self.tally.inversions_us.view();
         ServerWork {
+            definitions_went_back: *self.definitions.went_back().borrow(),
+            orphans: self.orphans_seen.load(Ordering::Relaxed),
             calls,
             retries,
             moves,
@@ -454,14 +473,12 @@ impl Responder for ClusterEngine {
 
     fn respond(&self, request: Request) -> Pending<Answer> {
         let (house, asker, connected) = (Arc::clone(&self.house), self.asker(), self.connected_session());
-        // What was begun is done, whether anybody waits for the answer or not; and the session of whoever asked is there as long.
-        let answer = house.runtime.clone().spawn(async move {
+        self.whole(async move {
             let answer = house.respond(asker, request).await;
+            // The session of whoever asked is there as long.
             drop(connected);
             answer
-        });
-        let house = Arc::clone(&self.house);
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(house.unavailable())) })
+        })
     }
 
     fn lend(&self, lease: LeaseRequest) -> Pending<Vec<LeasedMessage>> {
@@ -504,6 +521,21 @@ impl Responder for ClusterEngine {
 
     fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
         Some(self.house.definitions.metadata_versions())
+    }
+
+    fn orphaned(&self) -> Pending<Vec<Orphan>> {
+        let house = Arc::clone(&self.house);
+        Box::pin(async move { house.orphans().await })
+    }
+
+    fn adopt(&self, queue: QueueId, name: Option<&str>) -> Pending<()> {
+        let (house, name) = (Arc::clone(&self.house), name.map(Arc::from));
+        self.whole(async move { house.adopt_orphan(queue, name).await })
+    }
+
+    fn abandon(&self, queue: QueueId) -> Pending<u64> {
+        let house = Arc::clone(&self.house);
+        self.whole(async move { house.remove_orphan(queue).await })
     }
 
     fn withdrawn(&self) -> watch::Receiver<u64> {

@@ -235,9 +235,13 @@ impl House {
     async fn look_hard(&self, hosted: &Arc<Hosted>, consumer: ConsumerId) -> Result<(), Failure> {
         self.serve_until_served(hosted, consumer).await?;
         if self.floor().waits(consumer) {
-            hosted.ask_all(&Sweep).await?;
+            let asked = hosted.ask_served(&Sweep).await;
             hosted.places().show_again();
             self.serve_until_served(hosted, consumer).await?;
+            // Where some are not asked, nothing is not known to be all.
+            if self.floor().waits(consumer) {
+                return asked;
+            }
         }
         Ok(())
     }
@@ -258,6 +262,9 @@ impl House {
         hosted.settled_down().await;
         hosted.unused_in(true).await?;
         hosted.holds();
+        hosted.until_put_back().await;
+        // A place that is being asked shows nothing meanwhile: whoever asks others would be given what is less urgent.
+        let turn = if hosted.is_whole() { None } else { Some(hosted.turn.lock().await) };
         let _under_way = hosted.under_way.begin();
         let choice = Choice::default();
         let (max_bytes, holder_of) = (ANSWER_BYTES_MAX, Some((self.caller.clone(), ALIVE_MS)));
@@ -265,10 +272,14 @@ impl House {
             Leasing { max: 1, max_bytes, term_ms: 0, holder: holder_of, choice, granted: Vec::new() };
         let mut given = hosted.lease_now(&leasing).await?;
         if given.is_empty() {
-            hosted.ask_all(&Sweep).await?;
+            let asked = hosted.ask_served(&Sweep).await;
             hosted.places().show_again();
             given = hosted.lease_now(&leasing).await?;
+            if given.is_empty() {
+                asked?;
+            }
         }
+        drop(turn);
         let Some(gift) = self.gifts(&hosted, given)?.pop() else { return Ok(Answer::Got(None)) };
         let lease = (gift.message.seq, gift.lease);
         let handed = self.on_floor(|floor, now, after| floor.hand_to(now, asker, &get, gift, holder, after));

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use overtake_lane::{LeaseId, Original, Outcome, Report, Seq, Status};
 
+use crate::cluster;
+
 use super::parts::Admission;
 use super::told::{Admitted, Declined, Malformed, Part, Seen, Shown, Where};
 
 /// Who calls, and by what.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The version of the settings it goes by; `None`: whichever holds.
-    pub version: Option<u64>,
+    /// Whose place it is, as the caller knows it: see [`Of`](super::Of). Empty: whoever's it is.
+    pub of: &'a str,
     /// Who.
     pub caller: &'a str,
     /// The number of the call among those of the caller to this place; `None`: done twice if asked twice.
@@ -22,6 +24,8 @@ pub struct Call<'a> {
 pub trait Asked {
     /// The function.
     const FUNCTION: &'static str;
+    /// What it did must outlive the primary that did it: what was published or settled must, a lease need not, since one that is lost gives the message once more.
+    const IS_PROMISE: bool = true;
     /// What it comes to.
     type Answer;
 
@@ -42,7 +46,7 @@ pub trait Asked {
     /// All arguments after the key.
     fn all_arguments(&self, call: Call<'_>) -> Vec<Vec<u8>> {
         let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default().into();
-        let mut all = vec![number(call.version), call.caller.as_bytes().to_vec(), number(call.number)];
+        let mut all = vec![call.of.as_bytes().to_vec(), call.caller.as_bytes().to_vec(), number(call.number)];
         self.arguments(&mut all);
         all
     }
@@ -74,7 +78,7 @@ pub enum Said {
     ByPolicy,
 }
 
-/// Makes the place, or has other terms hold for it. Answers whether it is new.
+/// Makes the place, or has other terms hold for it.
 #[derive(Clone, Debug)]
 pub struct Configure<'a> {
     /// Not before the one that holds, or nothing changes.
@@ -83,22 +87,41 @@ pub struct Configure<'a> {
     pub terms: &'a str,
     /// Who says so.
     pub said: Said,
+    /// How its queue is defined, as the definitions have it: for whoever finds the place when those are lost. Empty at all places of a queue but the first.
+    pub queue: &'a [u8],
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configured {
+    /// The place was not there before.
+    pub is_new: bool,
+    /// The version that holds there now: a later one where somebody else was quicker, or definitions went back.
+    pub version: u64,
 }
 
 impl Asked for Configure<'_> {
     const FUNCTION: &'static str = "ot_configure";
-    type Answer = Result<bool, Declined>;
+    type Answer = Result<Configured, Declined>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
         let said = match self.said {
             Said::Declared => "declared",
             Said::ByPolicy => "policy",
         };
-        arguments.extend([text(self.version), self.terms.as_bytes().to_vec(), said.into()]);
+        arguments.extend([
+            text(self.version),
+            self.terms.as_bytes().to_vec(),
+            said.into(),
+            self.queue.to_vec(),
+        ]);
     }
 
     fn read(&self, what: Part<'_>) -> Result<Self::Answer, Malformed> {
-        what.or_declined(|first| Ok(first.number()? == 1))
+        what.or_declined_all(|parts| {
+            let [is_new, version] = parts else { return Err(Malformed) };
+            Ok(Configured { is_new: Part(is_new).number()? == 1, version: Part(version).count()? })
+        })
     }
 }
 
@@ -108,6 +131,16 @@ impl Asked for Configure<'_> {
 pub struct Forget {
     /// The version of the definitions from which on the queue is not there.
     pub version: u64,
+}
+
+impl Forget {
+    /// As a call to the place whose keys begin so, if it is this queue's.
+    #[must_use]
+    pub fn call_of(self, base: &str, of: &str) -> cluster::Call {
+        let call = Call { of, caller: "", number: None };
+        let args = self.all_arguments(call).into_iter().map(Into::into).collect();
+        cluster::Call::write_below(Self::FUNCTION, base, args)
+    }
 }
 
 impl Asked for Forget {
@@ -196,6 +229,7 @@ pub struct Leasing {
 
 impl Asked for Leasing {
     const FUNCTION: &'static str = "ot_lease";
+    const IS_PROMISE: bool = false;
     type Answer = Vec<Shown>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -347,6 +381,7 @@ pub struct Extend {
 
 impl Asked for Extend {
     const FUNCTION: &'static str = "ot_extend";
+    const IS_PROMISE: bool = false;
     type Answer = Vec<Extended>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -372,6 +407,7 @@ pub struct Sweep;
 
 impl Asked for Sweep {
     const FUNCTION: &'static str = "ot_sweep";
+    const IS_PROMISE: bool = false;
     type Answer = ();
 
     fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
@@ -425,6 +461,7 @@ impl Alive {
 
 impl Asked for Alive {
     const FUNCTION: &'static str = "ot_alive";
+    const IS_PROMISE: bool = false;
     type Answer = Out;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -454,6 +491,7 @@ pub struct Use {
 
 impl Asked for Use {
     const FUNCTION: &'static str = "ot_use";
+    const IS_PROMISE: bool = false;
     type Answer = u64;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -516,6 +554,7 @@ pub struct View;
 
 impl Asked for View {
     const FUNCTION: &'static str = "ot_view";
+    const IS_PROMISE: bool = false;
     type Answer = Seen;
 
     fn arguments(&self, _: &mut Vec<Vec<u8>>) {}
@@ -542,6 +581,7 @@ pub struct Standing {
 
 impl Asked for Standing {
     const FUNCTION: &'static str = "ot_browse";
+    const IS_PROMISE: bool = false;
     type Answer = Vec<Shown>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {

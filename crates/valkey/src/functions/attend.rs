@@ -30,6 +30,7 @@ pub struct Attended {
 
 impl Asked for Attend {
     const FUNCTION: &'static str = "ot_attend";
+    const IS_PROMISE: bool = false;
     type Answer = Result<Attended, Declined>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {

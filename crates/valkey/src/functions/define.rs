@@ -16,11 +16,65 @@ fn call(function: &'static str, arguments: Vec<Vec<u8>>) -> Call {
     Call::write_below(function, DEFINITIONS, arguments.into_iter().map(Bytes::from).collect())
 }
 
+/// Where definitions are in their history. Two of one version and one tag say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// How many entries there were. 0: none.
+    pub number: u64,
+    /// Made of all entries so far, and random where the first one was written. Empty: there is none.
+    pub tag: Box<str>,
+}
+
+impl Version {
+    /// That of no definitions.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { number: 0, tag: "".into() }
+    }
+
+    fn arguments(self) -> [Vec<u8>; 2] {
+        [text(self.number), self.tag.into_string().into_bytes()]
+    }
+}
+
+/// 128 random bits, in hexadecimal.
+#[must_use]
+pub fn random() -> String {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).expect("the system has random bits");
+    format!("{:032x}", u128::from_be_bytes(bits))
+}
+
+/// Whose a place is: the queue of this name, in the virtual host of this name, by definitions of this incarnation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Of(Box<str>);
+
+impl Of {
+    /// Of this queue.
+    #[must_use]
+    pub fn queue(incarnation: &str, vhost: &str, name: &str) -> Self {
+        Self(format!("{incarnation}/{vhost}/{name}").into())
+    }
+
+    /// As places are told.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where definitions are now: the version, and the incarnation, which is empty where there are none.
+fn read_where(value: &Value) -> Result<(Version, Box<str>), Malformed> {
+    let [number, tag, incarnation] = Part(value).parts()? else { return Err(Malformed) };
+    let version = Version { number: Part(number).count()?, tag: Part(tag).text()?.into() };
+    Ok((version, Part(incarnation).text()?.into()))
+}
+
 /// Adds an entry behind a version, if that is the last one.
 #[derive(Clone, Debug)]
 pub struct Define {
     /// The version.
-    pub after: u64,
+    pub after: Version,
     /// The entry: no two are the same.
     pub entry: Vec<u8>,
 }
@@ -29,24 +83,26 @@ impl Define {
     /// As a call.
     #[must_use]
     pub fn call(self) -> Call {
-        call("ot_define", vec![text(self.after), self.entry])
+        let [number, tag] = self.after.arguments();
+        call("ot_define", vec![number, tag, self.entry])
     }
 
-    /// Whether it is the last one now.
+    /// Its version, if it is the last one now.
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn is_added(value: &Value) -> Result<bool, Malformed> {
-        let [_, added] = Part(value).parts()? else { return Err(Malformed) };
-        Ok(Part(added).number()? == 1)
+    pub fn added(value: &Value) -> Result<Option<Version>, Malformed> {
+        let [now, added] = Part(value).parts()? else { return Err(Malformed) };
+        let (last, _) = read_where(now)?;
+        Ok((Part(added).number()? == 1).then_some(last))
     }
 }
 
 /// Asks for what was said after a version.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Read {
-    /// The version; 0: everything.
-    pub after: u64,
+    /// The version; none: everything.
+    pub after: Version,
     /// Most entries.
     pub limit: u32,
 }
@@ -55,37 +111,42 @@ pub struct Read {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defined {
     /// The version of the last entry there is.
-    pub last: u64,
+    pub last: Version,
+    /// The incarnation of the definitions. Empty: there are none.
+    pub incarnation: Box<str>,
     /// The entries are those after this version.
-    pub after: u64,
-    /// What was true then, where it must be known anew.
+    pub after: Version,
+    /// What was true then, where they do not go on from what was asked for.
     pub base: Option<Vec<u8>>,
-    /// Entries, in order.
-    pub entries: Vec<Vec<u8>>,
+    /// Entries, in order, each with the tag of its version.
+    pub entries: Vec<(Vec<u8>, Box<str>)>,
 }
 
 impl Read {
     /// As a call.
     #[must_use]
     pub fn call(self) -> Call {
-        let call = call("ot_defined", vec![text(self.after), text(self.limit)]);
+        let [number, tag] = self.after.arguments();
+        let call = call("ot_defined", vec![number, tag, text(self.limit)]);
         Call { is_write: false, ..call }
     }
 
-    /// What it comes to.
+    /// What it comes to, of what was asked for after this version.
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn read(value: &Value) -> Result<Defined, Malformed> {
-        let [last, after, base, entries] = Part(value).parts()? else { return Err(Malformed) };
+    pub fn read(value: &Value, after: &Version) -> Result<Defined, Malformed> {
+        let [now, since, root, base, entries, tags] = Part(value).parts()? else { return Err(Malformed) };
+        let (last, incarnation) = read_where(now)?;
         let base = if let Value::Nil = base { None } else { Some(Part(base).bytes()?.to_vec()) };
-        let entries = Part(entries).parts()?.iter().map(|entry| Ok(Part(entry).bytes()?.to_vec()));
-        Ok(Defined {
-            last: Part(last).count()?,
-            after: Part(after).count()?,
-            base,
-            entries: entries.collect::<Result<_, Malformed>>()?,
-        })
+        let after = match &base {
+            None => after.clone(),
+            Some(_) => Version { number: Part(since).count()?, tag: Part(root).text()?.into() },
+        };
+        let entries = Part(entries).parts()?.iter().zip(Part(tags).parts()?);
+        let entries =
+            entries.map(|(entry, tag)| Ok((Part(entry).bytes()?.to_vec(), Part(tag).text()?.into())));
+        Ok(Defined { last, incarnation, after, base, entries: entries.collect::<Result<_, Malformed>>()? })
     }
 }
 
@@ -93,7 +154,7 @@ impl Read {
 #[derive(Clone, Debug)]
 pub struct Rebase {
     /// The version.
-    pub at: u64,
+    pub at: Version,
     /// What is true.
     pub base: Vec<u8>,
 }
@@ -102,7 +163,39 @@ impl Rebase {
     /// As a call.
     #[must_use]
     pub fn call(self) -> Call {
-        call("ot_rebase", vec![text(self.at), self.base])
+        let [number, tag] = self.at.arguments();
+        call("ot_rebase", vec![number, tag, self.base])
+    }
+}
+
+/// Has definitions begin, or those that went back be of a version, and say this.
+#[derive(Clone, Debug)]
+pub struct Restate {
+    /// Where they are now; nothing is done where they are elsewhere.
+    pub now: Version,
+    /// The incarnation.
+    pub incarnation: Box<str>,
+    /// The version that they have from now on.
+    pub at: Version,
+    /// What is true.
+    pub base: Vec<u8>,
+}
+
+impl Restate {
+    /// As a call.
+    #[must_use]
+    pub fn call(self) -> Call {
+        let ([now, tag], [number, new_tag]) = (self.now.arguments(), self.at.arguments());
+        let incarnation = self.incarnation.into_string().into_bytes();
+        call("ot_restate", vec![now, tag, incarnation, number, new_tag, self.base])
+    }
+
+    /// Whether it is done.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn is_done(value: &Value) -> Result<bool, Malformed> {
+        Ok(Part(value).number()? == 1)
     }
 }
 
@@ -114,9 +207,7 @@ impl Process {
     /// A new one.
     #[must_use]
     pub fn random() -> Self {
-        let mut bits = [0; 16];
-        getrandom::fill(&mut bits).expect("the system has random bits");
-        Self(format!("{:032x}", u128::from_be_bytes(bits)).into())
+        Self(random().into())
     }
 
     /// Its name at places.
@@ -146,24 +237,30 @@ pub struct Enrol {
     pub process: Process,
     /// It is believed to be there for so long from now, ms; 0: it is gone.
     pub ms: u64,
+    /// The incarnation of the definitions that it knows; empty: it knows none yet.
+    pub incarnation: Box<str>,
 }
 
 /// Who is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enrolled {
-    /// Whether the servers knew the process before this: a new one they do not.
+    /// Whether the servers knew the process before this, and their definitions are of the incarnation that it knows: a new one they do not.
     pub was_known: bool,
     /// How many others are there.
     pub others: u64,
     /// Those that are gone without a word, until somebody says of each that it is gone.
     pub gone: Vec<Process>,
+    /// There are no definitions, and so many processes were told that: they may have known some.
+    pub told: u64,
 }
 
 impl Enrol {
     /// As a call.
     #[must_use]
     pub fn call(self) -> Call {
-        call("ot_enrol", vec![self.process.0.into_string().into_bytes(), text(self.ms)])
+        let words = [self.process.0, self.ms.to_string().into(), self.incarnation, random().into()];
+        let call = call("ot_enrol", words.map(|word| word.into_string().into_bytes()).to_vec());
+        Call { is_promise: false, ..call }
     }
 
     /// What it comes to.
@@ -171,10 +268,11 @@ impl Enrol {
     /// # Errors
     /// [`Malformed`].
     pub fn read(value: &Value) -> Result<Enrolled, Malformed> {
-        let [was_known, others, gone] = Part(value).parts()? else { return Err(Malformed) };
+        let [was_known, others, gone, told] = Part(value).parts()? else { return Err(Malformed) };
         let process = |part: &Value| Ok(Process(Part(part).text()?.into()));
         let gone = Part(gone).parts()?.iter().map(process).collect::<Result<_, _>>()?;
-        Ok(Enrolled { was_known: Part(was_known).count()? > 0, others: Part(others).count()?, gone })
+        let (was_known, others) = (Part(was_known).count()? > 0, Part(others).count()?);
+        Ok(Enrolled { was_known, others, gone, told: Part(told).count()? })
     }
 }
 

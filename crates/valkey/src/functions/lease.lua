@@ -154,9 +154,7 @@ end
 local function give(p, key, m, want)
   detach(p, key, m)
   m[COUNT] = m[COUNT] + 1
-  p.lease = p.lease + 1
-  if p.settings.by_clock and p.us > p.lease then p.lease = p.us end
-  m[STATE], m[LEASE], m[HOLDER] = LEASED, p.lease, want.holder
+  m[STATE], m[LEASE], m[HOLDER] = LEASED, next_lease(p), want.holder
   m[AT] = want.ms > 0 and p.now + want.ms or NEVER
   if p.settings.notes_work then
     local longest = p.settings.run_timeout_ms

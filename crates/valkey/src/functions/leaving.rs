@@ -31,6 +31,7 @@ pub struct Leaving {
 
 impl Asked for Leaving {
     const FUNCTION: &'static str = "ot_leaving";
+    const IS_PROMISE: bool = false;
     type Answer = Vec<Leaver>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {

@@ -43,6 +43,7 @@ pub struct Looked {
 
 impl Asked for Look {
     const FUNCTION: &'static str = "ot_look";
+    const IS_PROMISE: bool = false;
     type Answer = Looked;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -83,6 +84,7 @@ pub struct Single {
 
 impl Asked for Find {
     const FUNCTION: &'static str = "ot_find";
+    const IS_PROMISE: bool = false;
     type Answer = Option<Single>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {
@@ -113,6 +115,7 @@ pub struct Ahead {
 
 impl Asked for Ahead {
     const FUNCTION: &'static str = "ot_ahead";
+    const IS_PROMISE: bool = false;
     type Answer = (u64, u64);
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {

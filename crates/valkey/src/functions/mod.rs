@@ -8,8 +8,8 @@
 //! ([`Admit`], with an [`Arrival`]), and says what became of it ([`Left`]). Several may do that at once: each place answers the same to the same message.
 //!
 //! # Asking
-//! A call names the version of the settings it goes by, who calls, and the number of the call. One that goes by other settings than hold for the place changes
-//! nothing ([`Told::Version`]). One that is asked again, because its answer was lost, is answered as it was, and nothing is done twice: a place remembers the last
+//! A call names whose place it is ([`Of`]), who calls, and the number of the call. One to a place of another queue changes
+//! nothing ([`Told::Another`]): definitions that were lost cannot give anybody what is another's. One that is asked again, because its answer was lost, is answered as it was, and nothing is done twice: a place remembers the last
 //! [`CALLS_MAX`] calls of each caller for ten minutes.
 //!
 //! # Time
@@ -28,17 +28,21 @@ mod roll;
 mod slots;
 mod terms;
 mod told;
+mod whose;
 
 use crate::cluster::Library;
 
 pub use administer::{Cancel, FinishLate, Purge, Remove, Replay, Reprioritise, SendHome, Which};
 pub use arrival::{Arrival, Provenance};
 pub use ask::{
-    Admit, Alive, Asked, Call, Choice, Configure, Extend, Extended, Finish, Forget, How, Leasing, Offer, Out,
-    RETURNED_MAX, Said, Settle, Standing, Sweep, Unknown, Use, View,
+    Admit, Alive, Asked, Call, Choice, Configure, Configured, Extend, Extended, Finish, Forget, How, Leasing,
+    Offer, Out, RETURNED_MAX, Said, Settle, Standing, Sweep, Unknown, Use, View,
 };
 pub use attend::{Attend, Attended};
-pub use define::{DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Process, Read, Rebase};
+pub use define::{
+    DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Of, Process, Read, Rebase, Restate,
+    Version, random,
+};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use look::{Ahead, Find, LOOKS_MAX, List, Look, Looked, Single};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
@@ -48,6 +52,7 @@ pub use slots::{GiveBackSlots, Grant, Slots};
 pub use terms::Terms;
 pub(crate) use told::read_heads;
 pub use told::{Admitted, Declined, Malformed, Part, Seen, Shown, Stored, Told, Where};
+pub use whose::{Adopt, Owned, Whose};
 
 /// Calls of one caller that a place remembers: so many may be under way at once.
 pub const CALLS_MAX: u64 = 64;

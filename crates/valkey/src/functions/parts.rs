@@ -226,6 +226,7 @@ pub struct Overdue;
 
 impl Asked for Overdue {
     const FUNCTION: &'static str = "ot_overdue";
+    const IS_PROMISE: bool = false;
     type Answer = Vec<String>;
 
     fn arguments(&self, _: &mut Vec<Vec<u8>>) {}

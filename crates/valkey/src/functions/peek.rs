@@ -38,20 +38,21 @@ pub struct Outlook {
 }
 
 impl Peek {
-    /// As a call to the place whose keys begin so.
+    /// As a call to the place whose keys begin so, of this queue.
     #[must_use]
-    pub fn call(self, base: &str) -> Call {
-        let args = [text(self.most), maybe(self.from)].map(Into::into).to_vec();
+    pub fn call(self, base: &str, of: &str) -> Call {
+        let args = [of.into(), text(self.most), maybe(self.from)].map(Into::into).to_vec();
         Call { is_write: false, ..Call::write_below("ot_peek", base, args) }
     }
 
-    /// What it comes to; `None`: there is no such place.
+    /// What it comes to; `None`: there is no such place, or it is of another queue.
     ///
     /// # Errors
     /// [`Malformed`].
     pub fn read(value: &Value) -> Result<Option<Outlook>, Malformed> {
         match Part(value).parts()? {
             [word] if Part(word).bytes()? == b"gone" => Ok(None),
+            [word, _] if Part(word).bytes()? == b"another" => Ok(None),
             [calls, heads, ready] => {
                 let (all, []) = Part(ready).bytes()?.as_chunks::<24>() else { return Err(Malformed) };
                 let one = |one: &[u8; 24]| {

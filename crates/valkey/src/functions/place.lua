@@ -112,20 +112,31 @@ local function is_at_most(p)
   return limit > 0 and p.leased >= SLOTS.most(p, '', limit)
 end
 
--- The place of a call, or what to answer instead. The first three arguments of every call are the version of the settings that the caller goes by, the
--- caller, and the number of the call; each may be empty.
+-- The number after this one, which no other ever was: counted by the clock, since a place that went back to what it was (a snapshot, a replica that was behind) would count on from there.
+local function next_number(p, last) return math.max(last + 1, p.us) end
+
+local function next_lease(p)
+  p.lease = next_number(p, p.lease)
+  return p.lease
+end
+
+-- Whether a place is of another queue than is asked for. One that an older version made says of none.
+local function is_anothers(of, asked) return of and asked ~= '' and of ~= asked end
+
+-- The place of a call, or what to answer instead. The first three arguments of every call are whose place it is as the caller knows it (see `of` in terms.lua), the caller, and the number of the call; each may be
+-- empty.
 local function open(keys, args)
   local base = keys[1]
-  local got = redis.call('HMGET', base .. ':c', 'version', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over', 'slots', 'heads', 'epoch', 'left', 'goes', 'ruled', 'rules')
-  if not got[1] then return nil, { 'gone' } end
-  if args[1] ~= '' and args[1] ~= got[1] then return nil, { 'version', tonumber(got[1]) } end
+  local got = redis.call('HMGET', base .. ':c', 'of', 'settings', 'seq', 'lease', 'waiting', 'bytes', 'leased', 'now', 'turn', 'tokens', 'filled', 'calls', 'leaves', 'leaving', 'over', 'slots', 'heads', 'epoch', 'left', 'goes', 'ruled', 'rules')
+  if not got[2] then return nil, { 'gone' } end
+  if is_anothers(got[1], args[1]) then return nil, { 'another', got[1] } end
   local p = {
     base = base,
     settings = read_settings(got[2]),
     seq = tonumber(got[3]), lease = tonumber(got[4]),
     waiting = tonumber(got[5]), bytes = tonumber(got[6]), leased = tonumber(got[7]),
     turn = got[9] and cmsgpack.unpack(got[9]) or nil,
-    tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0), calls = tonumber(got[12] or 0) + 1,
+    tokens = tonumber(got[10] or 0), filled = tonumber(got[11] or 0),
     leaves = tonumber(got[13] or 0), leaving = tonumber(got[14] or 0), over = got[15],
     messages = {}, changed = {}, gone = {}, contents = {}, emptied = {}, leavers = {}, payers = {}, arrived = {},
     producers = {}, numbers = {}, has_numbered = {},
@@ -139,6 +150,7 @@ local function open(keys, args)
   p.ruled, p.rules = tonumber(got[21] or 0), got[22] and cmsgpack.unpack(got[22]) or nil
   local time = redis.call('TIME')
   p.us = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  p.calls = next_number(p, tonumber(got[12] or 0))
   -- A replica that takes over may be behind.
   p.now = math.max(math.floor(p.us / 1000), tonumber(got[8]))
   if p.settings.by_clock then p.heads = got[17] or '' else p.head = head_of(p) end

@@ -160,16 +160,17 @@ local function ahead_of(keys, args)
   return ended
 end
 
--- What goes next, and nothing is changed: not even time passes. Where nothing but lanes decides it. Arguments: most messages, the most urgent level (or empty: whichever is). Answers how many calls there
+-- What goes next, and nothing is changed: not even time passes. Where nothing but lanes decides it. Arguments: whose place it is, most messages, the most urgent level (or empty: whichever is). Answers how many calls there
 -- have been, what the last one showed, and of each message the member and its bytes, 24 bytes.
 local function peek(keys, args)
   local base = keys[1]
-  local c = redis.call('HMGET', base .. ':c', 'calls', 'heads', 'epoch', 'left', 'goes')
+  local c = redis.call('HMGET', base .. ':c', 'calls', 'heads', 'epoch', 'left', 'goes', 'of')
   if not c[1] then return { 'gone' } end
+  if is_anothers(c[6], args[1]) then return { 'another', c[6] } end
   local p = {}
   LEFT.read(p, c[3], c[4], c[5])
-  local from = args[2] ~= '' and '[' .. rank_of(LEFT.inside(p, tonumber(args[2]))) or '-'
-  local members = redis.call('ZRANGE', base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, tonumber(args[1]))
+  local from = args[3] ~= '' and '[' .. rank_of(LEFT.inside(p, tonumber(args[3]))) or '-'
+  local members = redis.call('ZRANGE', base .. ':o', from, '+', 'BYLEX', 'LIMIT', 0, tonumber(args[2]))
   if #members == 0 then return { tonumber(c[1]), c[2] or '', '' } end
   local which = {}
   for at, member in ipairs(members) do which[at] = key_in(member) end

@@ -264,7 +264,7 @@ function answer(p, what)
   end
   local leavers = {}
   for _, one in ipairs(p.leavers) do
-    p.leaves, p.leaving = p.leaves + 1, p.leaving + 1
+    p.leaves, p.leaving = next_number(p, p.leaves), p.leaving + 1
     local number = key_of(p.leaves)
     leavers[number] = cmsgpack.pack(one)
     put(p, 'left', number, 0)

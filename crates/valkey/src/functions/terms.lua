@@ -87,20 +87,33 @@ local function rule(p, was, settings)
   if is_same then p.settings = settings else LEFT.rename(p, settings) end
 end
 
--- Makes a place, or has other settings hold for it. Arguments: (of the version that is now, or empty), caller, number, the new version, settings as JSON, who says so: `declared`
--- or `policy`. A version before that which holds changes nothing, nor does what holds already: whoever begins to serve a queue says it to all its places. Answers 1 if the place is new, or why it
--- cannot be.
+-- Whose a place is: `of` in its counters, the incarnation of the definitions, the virtual host and the name of the queue. One that an older version made says so from the first time on that it is told, if the name is right.
+local function belong(base, of, settings, args)
+  if is_anothers(of, args[1]) then return false end
+  if of or args[1] == '' then return true end
+  if settings and read_settings(settings).name ~= cjson.decode(args[5]).name then return false end
+  redis.call('HSET', base .. ':c', 'of', args[1], 'queue', args[7])
+  return true
+end
+
+-- Makes a place, or has other settings hold for it. Arguments: whose place it is, caller, number, the new version, settings as JSON, who says so: `declared` or `policy`, and how the queue is defined, for whoever finds the
+-- place when definitions are lost. A version before that which holds changes nothing, nor does what holds already: whoever begins to serve a queue says it to all its places. Answers 1 if the place is new, and the version that
+-- holds; or why it cannot be.
 local function configure(keys, args)
   local base, version, packed = keys[1], tonumber(args[4]), pack_settings(args[5])
+  local of = redis.call('HGET', base .. ':c', 'of')
   local there = redis.call('HMGET', base .. ':c', 'version', 'settings', 'calls', 'heads', 'now', 'leaving', 'over', 'slots', 'epoch', 'left', 'rules')
   local since, header = tonumber(there[1] or nil), { '', args[2], '' }
+  if since and not belong(base, of, there[2], args) then return { 'another', of or read_settings(there[2]).name } end
   if since and (since > version or (since == version and there[2] == packed)) then
-    return as_it_stands(base, unpack(there)) or answer(begin(keys, header), { 0 })
+    local what = as_it_stands(base, unpack(there)) or answer(begin(keys, header), { 0 })
+    what[5] = { 0, since }
+    return what
   end
   local settings = read_settings(packed)
   if not since then
     if version < tonumber(redis.call('GET', base .. ':gone') or 0) then return { 'gone' } end
-    local c = { 'version', args[4], 'settings', packed, 'seq', '0', 'lease', '0', 'waiting', '0', 'bytes', '0', 'leased', '0', 'now', '0' }
+    local c = { 'of', args[1], 'queue', args[7], 'version', args[4], 'settings', packed, 'seq', '0', 'lease', '0', 'waiting', '0', 'bytes', '0', 'leased', '0', 'now', '0' }
     if settings.rate then
       for _, one in ipairs({ 'tokens', text(settings.rate.messages * settings.rate.per_ms), 'filled', '0' }) do c[#c + 1] = one end
     end
@@ -109,7 +122,7 @@ local function configure(keys, args)
   local p = begin(keys, header)
   if not since then
     redis.call('HSET', base .. ':c', 'used', text(p.now), 'active', text(p.now))
-    return answer(p, { 1 })
+    return answer(p, { 1, version })
   end
   -- What time has brought about is written down: all that follows asks for everything there is.
   answer(p, false)
@@ -132,7 +145,7 @@ local function configure(keys, args)
   if SLOTS.are_limited(settings) then p.slots = p.slots or {} end
   p.has_changed.order, p.has_changed.offers = true, true
   rule(p, was, settings)
-  redis.call('HSET', base .. ':c', 'version', args[4], 'settings', packed)
+  redis.call('HSET', base .. ':c', 'version', args[4], 'settings', packed, 'queue', args[7])
   if p.rules then rule_groups(p) end
   if p.left and LEFT.go_on(p, true) then
     -- All is written down before what was left is forgotten.
@@ -145,7 +158,7 @@ local function configure(keys, args)
     be_over(p)
     if not p.left then come_within(p) end
   end
-  return answer(p, { 0 })
+  return answer(p, { 0, version })
 end
 
 local ALL_KEYS = {
@@ -156,6 +169,8 @@ local ALL_KEYS = {
 -- the queue is not there. Answers 1 if there was something.
 local function forget(keys, args)
   local base = keys[1]
+  local of = redis.call('HGET', base .. ':c', 'of')
+  if is_anothers(of, args[1]) then return { 'another', of } end
   local time, calls = redis.call('TIME'), redis.call('HGET', base .. ':c', 'calls')
   local all = {}
   for at, name in ipairs(ALL_KEYS) do all[at] = base .. name end
@@ -183,6 +198,26 @@ local function use(keys, args)
   return answer(p, { math.max(0, used + tonumber(args[5]) - p.now) })
 end
 
+-- Whose a place is, and nothing is changed. Answers `of`, how its queue is defined (of the first place), its name, and how many messages there are.
+local function whose(keys)
+  local base = keys[1]
+  local c = redis.call('HMGET', base .. ':c', 'of', 'queue', 'settings')
+  if not c[3] then return { 'gone' } end
+  return { c[1] or '', c[2] or '', read_settings(c[3]).name, redis.call('HLEN', base .. ':m') }
+end
+
+-- A place is of another queue from now on. Arguments: whose it is now (or empty), whose it is to be. Answers 1, or 0 where it is neither.
+local function adopt(keys, args)
+  local c = keys[1] .. ':c'
+  local got = redis.call('HMGET', c, 'of', 'settings')
+  local of = got[1] or ''
+  if not got[2] or (of ~= args[1] and of ~= args[2]) then return 0 end
+  redis.call('HSET', c, 'of', args[2])
+  return 1
+end
+
+redis.register_function({ function_name = 'ot_whose', callback = whose, flags = { 'no-writes', 'allow-oom' } })
+register_always('ot_adopt', adopt)
 register_always('ot_configure', configure)
 register_always('ot_forget', forget)
 register_always('ot_use', use)

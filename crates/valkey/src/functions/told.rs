@@ -77,8 +77,8 @@ pub enum Told<T> {
         /// What there is to say of slots: of a place that is one of several, and limited in what is out at once.
         slots: Vec<Slots>,
     },
-    /// Other settings hold there, of this version; nothing was done.
-    Version(u64),
+    /// It is of another queue, which is this; nothing was done.
+    Another(String),
     /// There is no such place.
     Gone,
 }
@@ -94,7 +94,7 @@ impl<T> Told<T> {
     ) -> Result<Self, Malformed> {
         match Part(value).parts()? {
             [word] if Part(word).bytes()? == b"gone" => Ok(Self::Gone),
-            [word, version] if Part(word).bytes()? == b"version" => Ok(Self::Version(Part(version).count()?)),
+            [word, of] if Part(word).bytes()? == b"another" => Ok(Self::Another(Part(of).text()?.to_owned())),
             [word, now, wakes_at, head, what, calls, leaving, slots] if Part(word).bytes()? == b"ok" => {
                 let now = Time(Part(now).count()?);
                 Ok(Self::Done {

@@ -147,9 +147,8 @@ local function prepare(keys, args)
       for _, one in ipairs(settlements) do
         local key, m = leased(p, one[3], one[4])
         detach(p, key, m)
-        p.lease = p.lease + 1
-        one[5] = p.lease
-        m[LEASE], m[PREPARED] = p.lease, args[4]
+        one[5] = next_lease(p)
+        m[LEASE], m[PREPARED] = one[5], args[4]
         attach(p, key, m)
       end
       p.waiting, p.bytes = p.waiting + tally.messages, p.bytes + tally.bytes

@@ -40,6 +40,8 @@ struct Shown {
     held_back: BTreeSet<i32>,
     /// Somebody is asking it.
     is_claimed: bool,
+    /// It is not served: nobody is to ask it.
+    is_away: bool,
 }
 
 /// A place to ask.
@@ -80,7 +82,8 @@ fn now_us() -> u64 {
 
 impl Shown {
     fn free(&self) -> impl Iterator<Item = &Head> {
-        self.heads.iter().filter(|head| !self.is_claimed && !self.held_back.contains(&head.level))
+        let is_asked = !self.is_claimed && !self.is_away;
+        self.heads.iter().filter(move |head| is_asked && !self.held_back.contains(&head.level))
     }
 }
 
@@ -197,6 +200,17 @@ impl Heads {
                 inverted.for_each(|_| self.tally.inversions_us.count(waited()));
             }
         });
+    }
+
+    /// A place is not served from now on, or is again.
+    pub(super) fn set_away(&self, place: PlaceNumber, is_away: bool) {
+        self.with(|state| {
+            state.places[place as usize].is_away = is_away;
+            state.show(place);
+        });
+        if !is_away {
+            self.better.notify_waiters();
+        }
     }
 
     /// Ends once something is better than it was when this was called.

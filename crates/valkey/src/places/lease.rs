@@ -42,12 +42,19 @@ impl Places {
     pub async fn lease_now(&self, want: &Leasing, deadline: Instant) -> Result<Vec<Given>, NotDone> {
         while let Some(claim) = self.heads.claim(&want.choice) {
             let given = if claim.last.is_some() && self.goes_in_waves(want) {
-                self.wave(claim, want, deadline).await?
+                self.wave(claim, want, deadline).await
             } else {
-                self.alone(claim, want, deadline).await?
+                self.alone(claim, want, deadline).await
             };
-            if !given.is_empty() {
-                return Ok(given);
+            match given {
+                // It is not asked any more; others are.
+                Err(NotDone::Unserved(..)) => {}
+                given => {
+                    let given = given?;
+                    if !given.is_empty() {
+                        return Ok(given);
+                    }
+                }
             }
         }
         Ok(Vec::new())
@@ -136,7 +143,12 @@ impl Places {
         choice: &Choice,
         deadline: Instant,
     ) -> Result<Sight, NotDone> {
-        let mut ready = self.peek(place, Peek { most, from: choice.only }, deadline).await?;
+        let peek = self.peek(place, Peek { most, from: choice.only }, deadline);
+        let mut ready = tokio::select! {
+            ready = peek => ready?,
+            // Nothing of it goes.
+            () = self.until_away(place) => return Ok(Sight { ready: Vec::new(), is_all: true }),
+        };
         let is_below = ready.last().is_some_and(|last| !choice.reaches(last.stands.level()));
         let is_all = is_below || ready.len() < most as usize;
         ready.retain(|ready| choice.takes(ready.stands.level()));
@@ -155,7 +167,7 @@ impl Places {
             Ok(granted) => granted,
             Err(spent) => return Ok(Err(spent)),
         };
-        let (calls, heads, shown) = self.call(place, &Leasing { granted, ..want }, deadline).await?;
+        let (calls, heads, shown) = self.lease_at(place, Leasing { granted, ..want }, deadline).await?;
         let given = shown.into_iter().map(|shown| Given { place, shown }).collect::<Vec<_>>();
         let stands = given.iter().map(|given| self.stands(given));
         let levels = stands.map(|stands| (stands.level(), stands.seq())).collect();

@@ -12,6 +12,7 @@
 //! order that is off for as long as a push takes, never a message given twice. What is pushed may be lost: places are looked at again at an interval, and when
 //! something happens there by itself.
 
+mod away;
 mod heads;
 mod hearing;
 mod lease;
@@ -23,17 +24,18 @@ mod wave;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use overtake_lane::{Head, PlaceNumber};
-use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
+use self::away::Away;
 use self::heads::Heads;
 use self::hearing::Hearing;
 pub use self::lease::Given;
@@ -42,8 +44,8 @@ use self::slots::Slots;
 pub use self::tally::Tally;
 use crate::cluster::{Call, CallError, Cluster, Heard, Slot};
 use crate::functions::{
-    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Peek, Ready, Said, Sweep,
-    Terms, Told,
+    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Of, Peek, Ready, Said,
+    Sweep, Terms, Told,
 };
 
 /// Why nothing came of it.
@@ -55,6 +57,10 @@ pub enum NotDone {
     Malformed,
     /// There is no such place.
     Gone,
+    /// It is of another queue, which is this.
+    Another(String),
+    /// These places are not served, and what is wrong with a server; the others were asked.
+    Unserved(Vec<PlaceNumber>, Option<String>),
 }
 
 impl fmt::Display for NotDone {
@@ -63,6 +69,16 @@ impl fmt::Display for NotDone {
             Self::Call(error) => error.fmt(f),
             Self::Malformed => Malformed.fmt(f),
             Self::Gone => f.write_str("the queue is not there any more"),
+            Self::Unserved(places, why) => {
+                let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+                let (s, are) = if places.len() == 1 { ("", "is") } else { ("s", "are") };
+                write!(f, "partition{s} {} {are} not served", places.join(", "))?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+            }
+            Self::Another(of) => write!(
+                f,
+                "a partition holds messages of another queue ({of}), whose definition was lost: see `overtake cluster orphans`"
+            ),
         }
     }
 }
@@ -109,6 +125,8 @@ pub struct Places {
     cluster: Arc<Cluster>,
     /// Who calls: a name that no other process has.
     caller: String,
+    /// Whose places they are.
+    of: Of,
     terms: Mutex<Arc<Terms>>,
     places: Vec<Place>,
     heads: Heads,
@@ -123,24 +141,27 @@ pub struct Places {
     breadth: AtomicUsize,
     /// A process consumes no more, or it was not heard whether one does.
     attendance: Notify,
+    /// Places that are not served.
+    away: watch::Sender<Away>,
+    me: Weak<Self>,
     /// What listens and looks, as long as this is there.
     keepers: Mutex<Vec<AbortHandle>>,
 }
 
 impl Places {
-    /// So many places of a queue that is known by this number, asked by somebody whom nobody else is called. They are listened to, and looked at: at least every `sweep`.
+    /// So many places of a queue that is known by this number and is this, asked by somebody whom nobody else is called. They are listened to, and looked at: at least every `sweep`.
     /// What holds there is said by [`Places::configure`]. `tally` is that of the process.
     #[must_use]
     pub fn new(
         cluster: Arc<Cluster>,
-        queue: u32,
+        (queue, of): (u32, Of),
         count: PlaceNumber,
         terms: Terms,
         (caller, tally): (String, Arc<Tally>),
         sweep: Duration,
     ) -> Arc<Self> {
         let place = |number| Place {
-            base: format!("{{{queue}:{number}}}"),
+            base: base_of(queue, number),
             numbers: Numbers::new(),
             wakes: Mutex::default(),
             is_left: AtomicBool::new(false),
@@ -151,9 +172,12 @@ impl Places {
         let (sooner, keepers, left) = (Arc::default(), Mutex::default(), Notify::new());
         let terms = Mutex::new(Arc::new(terms));
         let slots = Slots::default();
-        let all = Arc::new(Self {
+        let all = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            away: watch::Sender::default(),
             cluster,
             caller,
+            of,
             terms,
             places,
             heads,
@@ -171,7 +195,7 @@ impl Places {
     }
 
     /// Has these terms hold at every place from now on, which is made where it is not there; unless a later version holds. `sharing` says of a place that is one of several how many
-    /// share what the queue may hold with it.
+    /// share what the queue may hold with it; `queue` is for [`Configure::queue`]. Answers the latest version that holds at one of them.
     ///
     /// # Errors
     /// [`NotDone`], of the first place where that cannot be done; else why a place declines.
@@ -179,9 +203,9 @@ impl Places {
         &self,
         terms: Terms,
         sharing: &(dyn Fn(PlaceNumber) -> Option<u16> + Sync),
-        (version, said): (u64, Said),
+        (version, said, queue): (u64, Said, &[u8]),
         deadline: Instant,
-    ) -> Result<Result<(), Declined>, NotDone> {
+    ) -> Result<Result<u64, Declined>, NotDone> {
         let mut shares: BTreeMap<Option<u16>, String> = BTreeMap::new();
         for sharing in (0..self.count()).map(sharing) {
             let share = || match sharing {
@@ -192,34 +216,33 @@ impl Places {
         }
         self.hearing.until_all(HEARING_PATIENCE).await;
         let configured = together((0..self.count()).map(|place| {
-            let configure = Configure { version, terms: &shares[&sharing(place)], said };
+            let queue = if place == 0 { queue } else { &[] };
+            let configure = Configure { version, terms: &shares[&sharing(place)], said, queue };
             async move { self.ask(place, &configure, deadline).await }
         }));
         let configured: Vec<_> = configured.await.into_iter().collect::<Result<_, _>>()?;
-        let declined = configured.into_iter().find_map(Result::err);
-        if declined.is_none() {
+        let holds: Result<Vec<u64>, Declined> =
+            configured.into_iter().map(|told| told.map(|configured| configured.version)).collect();
+        Ok(holds.map(|versions| {
             self.heads.configure(&terms);
             self.slots.freed();
             *self.terms.lock().expect("nobody panics with it") = Arc::new(terms);
-        }
-        Ok(declined.map_or(Ok(()), Err))
+            versions.into_iter().max().unwrap_or(version)
+        }))
     }
 
-    /// Leaves nothing of so many places of a queue, which is not there from this version of the definitions on.
+    /// Leaves nothing of so many places of a queue, as far as they are its own, which is not there from this version of the definitions on.
     ///
     /// # Errors
     /// [`NotDone`], of the first place where that cannot be done.
     pub async fn forget(
         cluster: &Cluster,
-        queue: u32,
+        (queue, of): (u32, &Of),
         count: PlaceNumber,
         version: u64,
         deadline: Instant,
     ) -> Result<(), NotDone> {
-        let call = functions::Call { version: None, caller: "", number: None };
-        let args: Vec<Bytes> = Forget { version }.all_arguments(call).into_iter().map(Bytes::from).collect();
-        let calls = (0..count)
-            .map(|place| Call::write_below(Forget::FUNCTION, &format!("{{{queue}:{place}}}"), args.clone()));
+        let calls = (0..count).map(|place| Forget { version }.call_of(&base_of(queue, place), of.as_str()));
         for done in cluster.calls(deadline, calls.collect()).await {
             done?;
         }
@@ -273,9 +296,9 @@ impl Places {
     ) -> Result<(u64, Vec<Head>, A::Answer), NotDone> {
         let there = &self.places[place as usize];
         let number = there.numbers.take().await;
-        let call = functions::Call { version: None, caller: &self.caller, number: Some(number.value) };
+        let call = functions::Call { of: self.of.as_str(), caller: &self.caller, number: Some(number.value) };
         let args = ask.all_arguments(call).into_iter().map(Bytes::from).collect();
-        let call = Call::write_below(ask.function(), &there.base, args);
+        let call = Call { is_promise: A::IS_PROMISE, ..Call::write_below(ask.function(), &there.base, args) };
         let value = self.cluster.call(deadline, call).await?;
         match Told::read(&value, |what| ask.read(what)).map_err(|Malformed| NotDone::Malformed)? {
             Told::Done { now, wakes_at, heads, what, calls, leaving, slots } => {
@@ -299,8 +322,7 @@ impl Places {
                 }
                 Ok((calls, heads, what))
             }
-            // Nothing is asked for under certain terms only.
-            Told::Version(_) => Err(NotDone::Malformed),
+            Told::Another(of) => Err(NotDone::Another(of)),
             Told::Gone => Err(NotDone::Gone),
         }
     }
@@ -352,7 +374,10 @@ impl Places {
 
     /// What goes next at a place, seen and not taken. What it shows is known from then on.
     async fn peek(&self, place: PlaceNumber, peek: Peek, deadline: Instant) -> Result<Vec<Ready>, NotDone> {
-        let value = self.cluster.call(deadline, peek.call(&self.places[place as usize].base)).await?;
+        let value = self
+            .cluster
+            .call(deadline, peek.call(&self.places[place as usize].base, self.of.as_str()))
+            .await?;
         let seen = Peek::read(&value).map_err(|Malformed| NotDone::Malformed)?.ok_or(NotDone::Gone)?;
         self.heads.tell(place, seen.calls, seen.heads);
         Ok(seen.ready)
@@ -365,6 +390,19 @@ impl Places {
             keepers.push(tokio::spawn(listen(Arc::downgrade(self), place)).abort_handle());
         }
         keepers.push(tokio::spawn(look(Arc::downgrade(self), sweep)).abort_handle());
+        keepers.push(tokio::spawn(away::follow(Arc::downgrade(self))).abort_handle());
+    }
+
+    /// Has happen what was to happen by itself. Where the place is not served, that is when it is again.
+    async fn wake(&self, place: PlaceNumber) {
+        let asked = tokio::select! {
+            asked = self.ask(place, &Sweep, Instant::now() + PATIENCE) => asked.is_ok(),
+            () = self.until_away(place) => false,
+        };
+        if !asked {
+            // Else it would be due for ever.
+            self.places[place as usize].wakes.lock().expect("nobody panics with it").at = None;
+        }
     }
 
     /// When something happens by itself in one of them.
@@ -388,6 +426,11 @@ impl Drop for Places {
         }
         self.tally.left.fetch_sub(self.left().len(), Ordering::Relaxed);
     }
+}
+
+/// With what all keys of a place begin.
+pub(crate) fn base_of(queue: u32, place: PlaceNumber) -> String {
+    format!("{{{queue}:{place}}}")
 }
 
 /// Each of these, at once; in their order.
@@ -415,7 +458,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const HEARING_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Hears of better heads of a place, as they are pushed.
-async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
+async fn listen(places: Weak<Places>, place: PlaceNumber) {
     let Some(channel) = places.upgrade().map(|all| format!("{}:heads", all.places[place as usize].base))
     else {
         return;
@@ -455,7 +498,7 @@ async fn listen(places: std::sync::Weak<Places>, place: PlaceNumber) {
 }
 
 /// Looks at places in which something happens by itself, and at all of them every so often.
-async fn look(places: std::sync::Weak<Places>, sweep: Duration) {
+async fn look(places: Weak<Places>, sweep: Duration) {
     let mut next = Instant::now() + sweep;
     let Some(sooner) = places.upgrade().map(|all| Arc::clone(&all.sooner)) else { return };
     loop {
@@ -468,14 +511,9 @@ async fn look(places: std::sync::Weak<Places>, sweep: Duration) {
         let now = Instant::now();
         if now >= next {
             next = now + sweep;
-            let _ = all.ask_all(&Sweep, now + PATIENCE).await;
+            let _ = all.ask_served(&Sweep, now + PATIENCE).await;
             continue;
         }
-        for place in all.due(now) {
-            if all.ask(place, &Sweep, now + PATIENCE).await.is_err() {
-                // Else it would be due for ever.
-                all.places[place as usize].wakes.lock().expect("nobody panics with it").at = None;
-            }
-        }
+        together(all.due(now).into_iter().map(|place| all.wake(place))).await;
     }
 }

@@ -4,14 +4,14 @@
 
 use overtake_lane::{
     Attempts, Command, DeadLetterTo, DeathReason, Deaths, Ending, Message, QueueId, Record, Route, Seq,
-    Settings, Status, Step,
+    Settings, Status, Step, VhostId,
 };
 use overtake_valkey::functions::{
-    Admission, Admit, Arrival, Asked, Call, Configure, Declined, Fate, Leaver, Leaving, Left, Provenance,
-    Purge, Said, Terms, Told, Where,
+    Admission, Admit, Arrival, Asked, Call, Configure, Configured, Declined, Fate, Leaver, Leaving, Left,
+    Provenance, Purge, Said, Terms, Told, Where,
 };
 
-use crate::twin::Twin;
+use crate::twin::{QUEUE, Twin};
 
 /// For dead letters.
 pub(crate) const DEAD: &str = "dead";
@@ -32,15 +32,18 @@ impl Twin {
         for ((name, base), settings) in BESIDE.into_iter().zip(settings) {
             let terms = Terms::new(name.into(), &settings, 0, 0);
             let made = self
-                .call_beside(base, &Configure { version: 1, terms: &terms.json(), said: Said::Declared })
+                .call_beside(
+                    base,
+                    &Configure { version: 1, terms: &terms.json(), said: Said::Declared, queue: &[] },
+                )
                 .1;
-            assert_eq!(made, Ok(true));
+            assert_eq!(made, Ok(Configured { is_new: true, version: 1 }));
             self.broker(Command::declare(name.into(), Box::new(settings))).0.expect("declared");
         }
     }
 
     pub(crate) fn call_beside<A: Asked>(&mut self, base: &str, ask: &A) -> (Option<Where>, A::Answer) {
-        let told = self.told(base, ask, Call { version: None, caller: "mover", number: None });
+        let told = self.told(base, ask, Call { of: "", caller: "mover", number: None });
         let Told::Done { heads, what, .. } = told else { panic!("it is there") };
         (heads.first().map(|head| Where::new(head.level, head.seq)), what)
     }
@@ -145,9 +148,15 @@ impl Twin {
         record: Option<Record>,
     ) -> bool {
         let message: &Message = &leaver.shown.stored.message;
+        let (priority, original) = if is_record {
+            (message.priority, message.original)
+        } else {
+            let id = |name| self.broker.id_of(VhostId::DEFAULT, name).expect("it is there");
+            self.broker.priority_in(id(QUEUE), id(to), message).expect("both are there")
+        };
         let admission = Admission {
-            priority: message.priority,
-            original: message.original,
+            priority,
+            original,
             id: message.id().map(Into::into),
             key: message.key().map(Into::into),
             key_weight: message.key_weight(),

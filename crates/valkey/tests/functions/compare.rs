@@ -7,7 +7,7 @@ use overtake_lane::{
     BrowseOrder, Death, Deaths, LaneView, Message, MessageView, Query, Route, Seq, Settings, State, Status,
     Step, Time, VhostId,
 };
-use overtake_valkey::functions::{Peek, Ready, Seen, Standing, Sweep, View, Where};
+use overtake_valkey::functions::{Configured, Peek, Ready, Seen, Standing, Sweep, View, Where};
 
 use crate::twin::{QUEUE, Twin};
 
@@ -141,7 +141,8 @@ impl Twin {
 
     /// Told what holds already, a place says how it stands as a sweep finds it.
     fn compare_standing(&mut self) {
-        assert_eq!(self.say_again(), Ok(false));
+        let holds = Configured { is_new: false, version: self.version };
+        assert_eq!(self.say_again(), Ok(holds));
         self.broker.tick(self.now, &mut Step::default());
         let stands = (self.head, self.wakes_at, self.leaving);
         self.call(&Sweep, None);

@@ -5,9 +5,9 @@ use overtake_lane::{
     Status, Time,
 };
 use overtake_valkey::functions::{
-    Admit, Alive, Arrival, Call, Choice, Configure, Declined, Fate, Forget, How, LOOKS_MAX, Leasing, Leaving,
-    Left, List, Look, Looked, Parts, Prepare, Provenance, RETURNED_MAX, Remove, Said, Settle, Shown,
-    Standing, Sweep, Terms, Told, View, Which,
+    Admit, Alive, Arrival, Call, Choice, Configure, Configured, Declined, Fate, Forget, How, LOOKS_MAX,
+    Leasing, Leaving, Left, List, Look, Looked, Parts, Prepare, Provenance, RETURNED_MAX, Remove, Said,
+    Settle, Shown, Standing, Sweep, Terms, Told, View, Which,
 };
 
 use crate::beside::DEAD;
@@ -18,7 +18,7 @@ use crate::twin::{BASE, Twin, publish};
 const CALL_MAX: u64 = 256;
 
 fn by(number: Option<u64>) -> Call<'static> {
-    Call { version: None, caller: "test", number }
+    Call { of: "", caller: "test", number }
 }
 
 fn done<T>(told: Told<T>) -> (bool, T) {
@@ -52,10 +52,11 @@ fn what_was_said_before_a_place_was_forgotten_does_not_make_it_again() {
         Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
     done(twin.told(BASE, &Forget { version: 9 }, by(None)));
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0).json();
-    let configure = |version| Configure { version, terms: &terms, said: Said::Declared };
+    let configure = |version| Configure { version, terms: &terms, said: Said::Declared, queue: &[] };
     assert_eq!(twin.told(BASE, &configure(8), by(None)), Told::Gone);
     assert_eq!(twin.told(BASE, &Sweep, by(None)), Told::Gone, "and nothing is there");
-    assert_eq!(done(twin.told(BASE, &configure(9), by(None))).1, Ok(true), "what is declared later is");
+    let made = Configured { is_new: true, version: 9 };
+    assert_eq!(done(twin.told(BASE, &configure(9), by(None))).1, Ok(made), "what is declared later is");
 }
 
 #[test]
@@ -106,11 +107,11 @@ fn a_place_that_is_told_what_holds_already_writes_nothing_unless_something_is_du
     };
     twin.publish(vec![Publish { delay_ms: 5, ..publish(Given::Number(1), 10) }]);
     while twin.head.is_none() {
-        assert_eq!(twin.say_again(), Ok(false));
+        assert_eq!(twin.say_again(), Ok(Configured { is_new: false, version: twin.version }));
     }
     let before = calls(&mut twin);
     let head = twin.head;
-    assert_eq!(twin.say_again(), Ok(false));
+    assert_eq!(twin.say_again(), Ok(Configured { is_new: false, version: twin.version }));
     assert_eq!((calls(&mut twin), twin.head), (before, head));
 }
 
@@ -121,8 +122,9 @@ fn the_same_version_said_otherwise_holds_and_an_older_one_does_not() {
         Twin::new(server.connect(), Settings::default(), [Settings::default(), Settings::default()]);
     let expires = |twin: &mut Twin, version, default_ttl_ms| {
         let terms = Terms::new("q".into(), &Settings::default(), default_ttl_ms, 0).json();
-        let configure = Configure { version, terms: &terms, said: Said::Declared };
-        assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(false));
+        let configure = Configure { version, terms: &terms, said: Said::Declared, queue: &[] };
+        let holds = Configured { is_new: false, version: twin.version };
+        assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(holds));
         let messages = twin.admissions(&[publish(Given::Number(1), 10)]);
         let told = done(twin.told(BASE, &Admit { messages, tells: false }, by(None))).1;
         let seq = told[0].expect("it is taken").expect("here").seq;
@@ -263,9 +265,10 @@ fn after_a_limit_was_lowered_each_call_evicts_a_bounded_number() {
     }
     let lower = Settings { max_length: 10, ..Settings::default() };
     let terms = Terms::new("q".into(), &lower, 0, 0).json();
-    let configure = Configure { version: twin.version + 1, terms: &terms, said: Said::Declared };
-    assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(false));
+    let configure = Configure { version: twin.version + 1, terms: &terms, said: Said::Declared, queue: &[] };
     twin.version += 1;
+    let holds = Configured { is_new: false, version: twin.version };
+    assert_eq!(done(twin.told(BASE, &configure, by(None))).1, Ok(holds));
     let messages = twin.admissions(&[publish(Given::Number(1), 10)]);
     done(twin.told(BASE, &Admit { messages, tells: false }, by(None))).1[0].expect("taken").expect("here");
     let (mut evicted, mut calls) = (counted(&mut twin, "1:evicted"), 1);

@@ -29,7 +29,7 @@ impl Still {
     }
 
     fn ask<A: Asked>(&mut self, ask: &A) -> A::Answer {
-        let call = Call { version: None, caller: "test", number: None };
+        let call = Call { of: "", caller: "test", number: None };
         let Told::Done { what, .. } = self.0.told(BASE, ask, call) else { panic!("it is there") };
         what
     }
@@ -45,7 +45,7 @@ impl Still {
         self.0.version += 1;
         let terms = Terms::new("q".into(), settings, 0, 0).json();
         let version = self.0.version;
-        self.ask(&Configure { version, terms: &terms, said: Said::Declared }).expect("it may");
+        self.ask(&Configure { version, terms: &terms, said: Said::Declared, queue: &[] }).expect("it may");
     }
 
     fn lease(&mut self, max: u32, choice: Choice) -> Vec<u64> {
@@ -189,7 +189,7 @@ fn each_call_moves_a_bounded_number_of_messages_and_says_that_there_is_more() {
     assert_eq!((still.gauge(0, "leased"), still.gauge(0, "ready")), (300, FIRST_MAX + 2 * CALL_MAX - 300));
     let (mut moved, mut calls) = (FIRST_MAX + 2 * CALL_MAX, 2);
     while still.0.is_moving() {
-        let call = Call { version: None, caller: "test", number: None };
+        let call = Call { of: "", caller: "test", number: None };
         let Told::Done { now, wakes_at, .. } = still.0.told(BASE, &Sweep, call) else {
             panic!("it is there")
         };
@@ -226,7 +226,7 @@ fn keys_that_get_a_token_at_once_may_go_a_bounded_number_with_each_call() {
     while time(&mut still) < until {}
     let (mut may_go, mut calls) = (0, 0);
     while may_go < 300 {
-        let call = Call { version: None, caller: "test", number: None };
+        let call = Call { of: "", caller: "test", number: None };
         let Told::Done { now, wakes_at, .. } = still.0.told(BASE, &Sweep, call) else {
             panic!("it is there")
         };

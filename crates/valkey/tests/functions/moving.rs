@@ -128,7 +128,7 @@ struct Moving<'t> {
 
 impl Moving<'_> {
     fn ask<A: Asked>(&mut self, ask: &A) -> A::Answer {
-        let call = Call { version: None, caller: "test", number: None };
+        let call = Call { of: "", caller: "test", number: None };
         let Told::Done { what, .. } = self.twin.told(BASE, ask, call) else { panic!("it is there") };
         what
     }
@@ -139,7 +139,7 @@ impl Moving<'_> {
         let terms = if self.is_several { terms.of_several(1) } else { terms }.json();
         let said = if by_policy { Said::ByPolicy } else { Said::Declared };
         let version = self.twin.version;
-        self.ask(&Configure { version, terms: &terms, said }).expect("nothing speaks against it");
+        self.ask(&Configure { version, terms: &terms, said, queue: &[] }).expect("nothing speaks against it");
         self.settings = settings;
     }
 

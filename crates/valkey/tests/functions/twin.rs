@@ -9,9 +9,9 @@ use overtake_lane::{
     VhostId, Which as Chosen,
 };
 use overtake_valkey::functions::{
-    Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Declined,
-    Extend, Extended, Find, Finish, FinishLate, How, Leasing, Outlook, Parts, Peek, Prepare, Purge, Remove,
-    Replay, Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
+    Abort, Admission, Admit, Alive, Asked, AtFault, Call, Cancel, Choice, Commit, Configure, Configured,
+    Declined, Extend, Extended, Find, Finish, FinishLate, How, Leasing, Outlook, Parts, Peek, Prepare, Purge,
+    Remove, Replay, Reprioritise, Said, Settle, Sweep, Terms, Told, Transact, Where, Which,
 };
 use redis::{Connection, Value, cmd};
 
@@ -96,7 +96,7 @@ impl Twin {
 
     /// What is seen of the place without anything that changes there.
     pub(crate) fn peek(&mut self, peek: Peek) -> Outlook {
-        let call = peek.call(BASE);
+        let call = peek.call(BASE, "");
         let mut command = cmd("FCALL_RO");
         command.arg(call.function).arg(1).arg(BASE);
         for argument in &call.args {
@@ -117,8 +117,7 @@ impl Twin {
     }
 
     pub(crate) fn call<A: Asked>(&mut self, ask: &A, number: Option<u64>) -> A::Answer {
-        let version = (self.version > 0 && A::FUNCTION != "ot_configure").then_some(self.version);
-        let told = self.told(BASE, ask, Call { version, caller: "test", number });
+        let told = self.told(BASE, ask, Call { of: "", caller: "test", number });
         let Told::Done { now, heads, what, wakes_at, leaving, .. } = told else { panic!("it is there") };
         assert!(now >= self.now, "time never goes back");
         let head = heads.first().map(|head| Where::new(head.level, head.seq));
@@ -196,15 +195,16 @@ impl Twin {
     fn configure_place(&mut self, own: &Settings, said: Said) -> (Settings, Result<(), Refusal>) {
         let ruled = self.ruled(own);
         let terms = Terms::new(QUEUE.into(), &ruled, 0, 0).of_declared(own);
-        let told = self.call(&Configure { version: self.version + 1, terms: &terms.json(), said }, None);
+        let told =
+            self.call(&Configure { version: self.version + 1, terms: &terms.json(), said, queue: &[] }, None);
         (ruled, told.map(drop).map_err(|Declined(why)| why))
     }
 
     /// Says to the place what holds there already, as whoever begins to serve a queue does.
-    pub(crate) fn say_again(&mut self) -> Result<bool, Declined> {
+    pub(crate) fn say_again(&mut self) -> Result<Configured, Declined> {
         let terms = Terms::new(QUEUE.into(), &self.settings, 0, 0).of_declared(&self.own);
         let said = if self.policy.is_some() { Said::ByPolicy } else { Said::Declared };
-        self.call(&Configure { version: self.version, terms: &terms.json(), said }, None)
+        self.call(&Configure { version: self.version, terms: &terms.json(), said, queue: &[] }, None)
     }
 
     pub(crate) fn configure(&mut self, own: Settings) -> Result<(), Refusal> {

@@ -13,7 +13,7 @@ use overtake_valkey::engine::ClusterEngine;
 use overtake_valkey::functions::{Alive, LIBRARY, Terms};
 use overtake_valkey::places::Places;
 
-use crate::processes::{callers, processes, until};
+use crate::processes::{callers, of_q, processes, until};
 use crate::story::long;
 use crate::world::{Program, World};
 
@@ -63,7 +63,14 @@ async fn bury(world: &World, engine: &ClusterEngine, process: &str) {
     let queue = engine.queue("q").await.expect("there").queue.0;
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let nobody = ("nobody".to_owned(), Arc::default());
-    let places = Places::new(cluster, queue, 1, terms, nobody, std::time::Duration::from_secs(3_600));
+    let places = Places::new(
+        cluster,
+        (queue, of_q(world).await),
+        1,
+        terms,
+        nobody,
+        std::time::Duration::from_secs(3_600),
+    );
     places.ask(0, &Alive::gone(process.to_owned()), long()).await.expect("it is done");
 }
 

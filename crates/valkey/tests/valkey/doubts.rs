@@ -19,6 +19,7 @@ async fn waiting(program: Program) -> (World, overtake_valkey::cluster::Nodes, u
     let primary = world.primary_of(0, overtake_valkey::cluster::Slot::of(b"p")).await.expect("held");
     let mut nodes = world.nodes();
     nodes.durability.replicas_acked = 1;
+    nodes.patience.shortfall_ms = 60_000;
     nodes.patience.replicas_ms = 50;
     (world, nodes, primary)
 }

@@ -14,6 +14,7 @@ async fn a_primary_is_killed_and_calls_go_on_where_its_replica_takes_over() {
         let mut world = World::cluster(program, 1, &QUICK).await;
         let mut nodes = world.nodes();
         nodes.durability.replicas_acked = 1;
+        nodes.patience.shortfall_ms = 60_000;
         let cluster = connect(nodes).await;
         let tags = numbers(12);
         // With its only replica promoted nobody could acknowledge: so it has another.
@@ -44,6 +45,7 @@ async fn a_primary_hands_over_in_good_order_and_takes_over_again() {
         let world = World::cluster(program, 1, &[]).await;
         let mut nodes = world.nodes();
         nodes.durability.replicas_acked = 1;
+        nodes.patience.shortfall_ms = 60_000;
         let cluster = connect(nodes).await;
         let load = Load::begin(&cluster, &numbers(12), 10);
         let slot = Slot::new(0).expect("a slot");
@@ -66,6 +68,7 @@ async fn a_primary_that_is_paused_is_left_for_its_replica_and_what_it_says_when_
         world.until_whole().await;
         let mut nodes = world.nodes();
         nodes.durability.replicas_acked = 1;
+        nodes.patience.shortfall_ms = 60_000;
         nodes.patience.answer_ms = 60_000;
         nodes.patience.look_ms = 100;
         let cluster = connect(nodes).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use overtake_lane::{Original, Outcome, Priority, Settings};
 use overtake_peer::Vault;
 use overtake_valkey::cluster::{Cluster, Nodes, Slot};
-use overtake_valkey::functions::{Admission, Admit, Choice, How, LIBRARY, Leasing, Said, Settle, Terms};
+use overtake_valkey::functions::{Admission, Admit, Choice, How, LIBRARY, Leasing, Of, Said, Settle, Terms};
 use overtake_valkey::places::{Given, Places};
 use tokio::time::Instant;
 
@@ -26,9 +26,11 @@ async fn connect(nodes: Nodes) -> Arc<Cluster> {
 
 async fn open_on(cluster: Arc<Cluster>, count: u32, caller: &str) -> Arc<Places> {
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
-    let places = Places::new(cluster, 1, count, terms.clone(), (caller.to_owned(), Arc::default()), SWEEP);
+    let whose = (1, Of::queue("here", "/", "q"));
+    let places =
+        Places::new(cluster, whose, count, terms.clone(), (caller.to_owned(), Arc::default()), SWEEP);
     places
-        .configure(terms, &|_| Some(1), (1, Said::Declared), long())
+        .configure(terms, &|_| Some(1), (1, Said::Declared, &[]), long())
         .await
         .expect("configured")
         .expect("taken");

@@ -13,7 +13,7 @@ use overtake_lane::{
 };
 use overtake_peer::Vault;
 use overtake_valkey::engine::{ClusterEngine, Options};
-use overtake_valkey::functions::DEFINITIONS;
+use overtake_valkey::functions::{DEFINITIONS, Of};
 use redis::Value;
 use tokio::task::JoinSet;
 
@@ -34,6 +34,11 @@ pub(crate) async fn callers(world: &World) -> Vec<String> {
         panic!("a set has members");
     };
     names.into_iter().map(|name| format!("p{}", text(name))).collect()
+}
+
+/// Whose places the queue `q` has.
+pub(crate) async fn of_q(world: &World) -> Of {
+    Of::queue(&world.text(0, &format!("HGET {DEFINITIONS} incarnation")).await, "/", "q")
 }
 
 fn message(to: Target, priority: i64, body: &str) -> NewMessage {

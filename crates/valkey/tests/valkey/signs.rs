@@ -10,7 +10,7 @@ use overtake_valkey::engine::{ClusterEngine, Options};
 use overtake_valkey::functions::{Choice, LIBRARY, Leasing, Terms};
 use overtake_valkey::places::Places;
 
-use crate::processes::callers;
+use crate::processes::{callers, of_q};
 use crate::story::long;
 use crate::world::{Program, World};
 
@@ -31,7 +31,14 @@ async fn what_is_out_to_a_process_that_knows_nothing_of_it_goes_back() {
     let queue = engine.queue("q").await.expect("there").queue.0;
     let terms = Terms::new("q".into(), &Settings::default(), 0, 0);
     let nobody = ("nobody".to_owned(), Arc::default());
-    let places = Places::new(cluster, queue, 1, terms, nobody, std::time::Duration::from_secs(3_600));
+    let places = Places::new(
+        cluster,
+        (queue, of_q(&world).await),
+        1,
+        terms,
+        nobody,
+        std::time::Duration::from_secs(3_600),
+    );
     let holder = Some((callers(&world).await.remove(0), 15_000));
     let (choice, granted) = (Choice::default(), Vec::new());
     let want = Leasing { max: 1, max_bytes: 1 << 20, term_ms: 0, holder, choice, granted };

@@ -117,7 +117,11 @@ impl World {
         self.try_ask_words(at, &words).await?.map_err(|fault| fault.to_string())
     }
 
-    async fn try_ask_words(&self, at: usize, words: &[&str]) -> Result<Result<Value, Fault>, String> {
+    pub(crate) async fn try_ask_words(
+        &self,
+        at: usize,
+        words: &[&str],
+    ) -> Result<Result<Value, Fault>, String> {
         let url = self.servers[at].url();
         let named = Named { url: &url, username: None, password: None, tls: &Tls::default() };
         let server = RedisServer::new(Vault::ANY, &named).expect("a server");
