@@ -62,6 +62,8 @@ pub struct User {
     pub account: Account,
     /// The rights in each virtual host that may be entered, by its name.
     pub permissions: BTreeMap<Arc<str>, Permission>,
+    /// The account is there. Without it nobody is: a broker gave permissions while another deleted the user.
+    is_made: bool,
 }
 
 /// A token as it is kept.
@@ -218,7 +220,8 @@ impl Directory {
             (Some("begun"), None, None, _) => self.begun = value.is_some(),
             (Some("user"), Some(name), None, Some(value)) => {
                 let account = read(value).ok_or_else(unreadable)?;
-                Arc::make_mut(self.users.entry(name.into()).or_default()).account = account;
+                let user = Arc::make_mut(self.users.entry(name.into()).or_default());
+                (user.account, user.is_made) = (account, true);
             }
             (Some("user"), Some(name), None, None) => drop(self.users.remove(&*name)),
             (Some("permission"), Some(name), Some(vhost), value) => {
@@ -274,14 +277,15 @@ impl Directory {
         match change {
             Change::PutUser { name, account } => {
                 check_name(name).map_err(|_| Unchangeable::BadName)?;
-                one(key(&["user", name]), write(account))
+                // Whoever comes anew has nothing of before.
+                let left = if self.user(name).is_none() { self.entries_without(name) } else { Vec::new() };
+                let put = MetadataEntry::set(&key(&["user", name]), &write(account));
+                Ok(left.into_iter().chain([put]).collect())
             }
             Change::DeleteUser { name } => {
-                let user = self.must(name)?;
-                let tokens = self.tokens_of(name).map(|(id, _)| key(&["token", id]));
-                let rights = user.permissions.keys().map(|vhost| key(&["permission", name, vhost]));
-                let all = tokens.chain(rights).chain([key(&["user", name])]);
-                Ok(all.map(|key| MetadataEntry::remove(&key)).collect())
+                self.must(name)?;
+                let user = MetadataEntry::remove(&key(&["user", name]));
+                Ok(self.entries_without(name).into_iter().chain([user]).collect())
             }
             Change::SetPermission { user, vhost, permission } => {
                 self.must(user)?;
@@ -314,6 +318,14 @@ impl Directory {
         }
     }
 
+    /// Takes the tokens and the permissions of a name away.
+    fn entries_without(&self, name: &str) -> Vec<MetadataEntry> {
+        let tokens = self.tokens_of(name).map(|(id, _)| key(&["token", id]));
+        let vhosts = self.users.get(name).into_iter().flat_map(|user| user.permissions.keys());
+        let permissions = vhosts.map(|vhost| key(&["permission", name, vhost]));
+        tokens.chain(permissions).map(|key| MetadataEntry::remove(&key)).collect()
+    }
+
     fn has_administrator(&self) -> bool {
         self.users().any(|(_, user)| user.account.tags.cover(Tag::Administrator))
     }
@@ -333,12 +345,12 @@ impl Directory {
     /// Somebody.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<&User> {
-        self.users.get(name).map(|user| &**user)
+        self.users.get(name).map(|user| &**user).filter(|user| user.is_made)
     }
 
     /// Everybody, by name.
     pub fn users(&self) -> impl Iterator<Item = (&Arc<str>, &User)> {
-        self.users.iter().map(|(name, user)| (name, &**user))
+        self.users.iter().filter(|(_, user)| user.is_made).map(|(name, user)| (name, &**user))
     }
 
     /// Every token, by its number.
@@ -460,6 +472,21 @@ mod tests {
         assert!(directory.shown("1").is_none());
         apply(&mut directory, &[put("a", "")]).expect("made");
         assert_eq!(show(&directory), "a[]()<> b[](/)<>", "who comes anew has no rights of before");
+    }
+
+    #[test]
+    fn who_is_deleted_while_another_broker_gives_rights_is_gone() {
+        let mut directory = Directory::default();
+        apply(&mut directory, &[put("a", ""), put("b", "administrator")]).expect("made");
+        let elsewhere = directory.entries(&[set("a", "/"), token("1", "a")]).expect("they can be made");
+        apply(&mut directory, &[Change::DeleteUser { name: "a".into() }]).expect("deleted");
+        for MetadataEntry { key, value } in &elsewhere {
+            directory.fold(key, value.as_deref()).expect("readable");
+        }
+        assert!(directory.user("a").is_none());
+        assert_eq!(show(&directory), "b[administrator]()<>");
+        apply(&mut directory, &[put("a", "")]).expect("made");
+        assert_eq!(show(&directory), "a[]()<> b[administrator]()<>", "nothing of before");
     }
 
     #[test]

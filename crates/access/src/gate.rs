@@ -80,6 +80,15 @@ impl fmt::Display for NoGate {
 
 impl std::error::Error for NoGate {}
 
+impl From<NoGate> for Failure {
+    fn from(not: NoGate) -> Self {
+        match not {
+            NoGate::Engine(failure) => failure,
+            NoGate::Unreadable(unreadable) => Self::Unavailable(unreadable.to_string().into()),
+        }
+    }
+}
+
 /// Why something was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotChanged {
@@ -158,6 +167,11 @@ impl Gate {
 
     async fn take_up(&self) -> Result<(), NoGate> {
         let _one = self.writing.lock().await;
+        self.read_again().await
+    }
+
+    /// Whoever calls it has the turn to write.
+    async fn read_again(&self) -> Result<(), NoGate> {
         let directory = read(&*self.engine).await?;
         if directory != *self.roll.now() {
             self.roll.replace(directory);
@@ -295,6 +309,9 @@ impl Gate {
     /// [`NotChanged`].
     pub async fn change(&self, by: Option<&Identity>, changes: Vec<Change>) -> Result<(), NotChanged> {
         let _one = self.writing.lock().await;
+        if self.engine.metadata_versions().is_some() {
+            self.read_again().await.map_err(|not| NotChanged::Failed(not.into()))?;
+        }
         let before = self.roll.now();
         let entries = before.entries(&changes).map_err(NotChanged::Unchangeable)?;
         self.engine.set_metadata(entries.clone()).await.map_err(NotChanged::Failed)?;

@@ -518,12 +518,15 @@ fn random_number() -> u32 {
     getrandom::u32().expect("the system has random bits") >> 1
 }
 
-/// Reads what others define, as it is told, for as long as somebody has the definitions.
+/// Between two looks at what others define, of which nothing was heard: an announcement may be lost.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Reads what others define, as it is told and every half second, for as long as somebody has the definitions.
 pub(super) async fn listen(definitions: std::sync::Weak<Definitions>) {
     let Some(cluster) = definitions.upgrade().map(|all| Arc::clone(&all.cluster)) else { return };
     let mut heard = cluster.subscribe(DEFINITIONS.into()).await;
     drop(cluster);
-    while heard.next().await.is_some() {
+    while tokio::time::timeout(LOOK, heard.next()).await != Ok(None) {
         let Some(all) = definitions.upgrade() else { return };
         let mut is_told = false;
         while let Err(why) = all.follow().await {

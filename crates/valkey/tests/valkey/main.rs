@@ -22,4 +22,5 @@ mod settings;
 mod signs;
 mod starts;
 mod story;
+mod unheard;
 mod world;
