@@ -20,6 +20,7 @@ use crate::consumer::Consumer;
 use crate::damage::DamageHealth;
 use crate::holder::{Held, Holder};
 use crate::jobs::{Change, JobView, Started};
+use crate::leadership::Leadership;
 use crate::nodes::{ClusterView, NodeHealth};
 use crate::orphans::Orphan;
 use crate::partition_walk::PartitionWalk;
@@ -104,6 +105,11 @@ pub trait Engine: Send + Sync + 'static {
     /// is asked for here.
     fn metadata_versions(&self) -> Option<watch::Receiver<u64>> {
         None
+    }
+
+    /// Wishes to do some work of which one process on the same servers does it at a time, by a name of at most 1,024 bytes. Wishes of one process for the same work are told the same.
+    fn lead(&self, _work: &str) -> Leadership {
+        Leadership::undisputed()
     }
 
     /// A number that changes after messages of the virtual host were cancelled, removed or purged, or their queue was deleted, at this

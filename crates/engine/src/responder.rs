@@ -15,6 +15,7 @@ use crate::api::{
 };
 use crate::core::{Answer, Request};
 use crate::jobs::{Change, JobView, Started};
+use crate::leadership::Leadership;
 use crate::nodes::ClusterView;
 use crate::orphans::Orphan;
 use crate::routes::{RouteSet, RoutesView};
@@ -42,6 +43,10 @@ pub trait Responder: Send + Sync + 'static {
     /// [`Engine::metadata_versions`].
     fn versions_of_metadata(&self) -> Option<watch::Receiver<u64>> {
         None
+    }
+    /// [`Engine::lead`].
+    fn leadership(&self, _work: &str) -> Leadership {
+        Leadership::undisputed()
     }
     /// [`Engine::withdrawals`].
     fn withdrawn(&self) -> watch::Receiver<u64>;
@@ -228,6 +233,10 @@ impl<R: Responder> Engine for R {
 
     fn metadata_versions(&self) -> Option<watch::Receiver<u64>> {
         self.versions_of_metadata()
+    }
+
+    fn lead(&self, work: &str) -> Leadership {
+        self.leadership(work)
     }
 
     fn withdrawals(&self) -> watch::Receiver<u64> {

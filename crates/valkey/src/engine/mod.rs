@@ -25,6 +25,7 @@ mod history;
 mod host;
 mod hosted;
 mod image;
+mod lead;
 mod line;
 mod orphans;
 mod publish;
@@ -43,8 +44,8 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
-    Clock, ClusterView, Connection, Failure, Health, LeaseRequest, LeasedMessage, Orphan, Pending, Responder,
-    ServerWork, SystemClock, none_serves,
+    Clock, ClusterView, Connection, Failure, Health, Leadership, LeaseRequest, LeasedMessage, Orphan, Pending,
+    Responder, ServerWork, SystemClock, none_serves,
 };
 use overtake_lane::{Asker, ConsumerId, QueueId, SessionId, Time, VhostId};
 use overtake_peer::Vault;
@@ -161,6 +162,7 @@ struct House {
     cluster: Arc<Cluster>,
     options: Options,
     definitions: Arc<Definitions>,
+    leads: Arc<lead::Leads>,
     /// The process that this is.
     process: Process,
     /// When it was opened.
@@ -220,6 +222,7 @@ impl ClusterEngine {
             runtime: Handle::current(),
             cluster,
             definitions,
+            leads: Arc::default(),
             caller: process.caller(),
             came_as: enrolled.others + 1,
             process,
@@ -326,6 +329,7 @@ impl House {
             tokio::spawn(orphans::keep_looking_for_orphans(me.clone())),
             tokio::spawn(signs::give_signs(me.clone())),
             tokio::spawn(signs::stay_enrolled(me.clone())),
+            tokio::spawn(lead::keep_leading(me.clone())),
             tokio::spawn(serve_from_the_start(me.clone())),
             tokio::spawn(pass_time(me)),
         ];
@@ -342,6 +346,7 @@ impl House {
             is_first
         });
         self.keepers.lock().expect("nobody panics with it").drain(..).for_each(|keeper| keeper.abort());
+        drop(self.leads.end_all());
         self.floor.lock().expect("nobody panics with it").close(&why);
         for hosted in self.all_hosted() {
             hosted.end();
@@ -356,7 +361,9 @@ impl House {
     }
 
     async fn close(&self) {
+        let led = self.leads.end_all();
         self.stop();
+        self.give_back_work(led).await;
         let hosted = self.all_hosted();
         crate::places::together(hosted.iter().map(|hosted| hosted.settled_down())).await;
         drop(crate::places::together(hosted.iter().map(|hosted| self.give_all_back(hosted))).await);
@@ -536,6 +543,10 @@ impl Responder for ClusterEngine {
     fn abandon(&self, queue: QueueId) -> Pending<u64> {
         let house = Arc::clone(&self.house);
         self.whole(async move { house.remove_orphan(queue).await })
+    }
+
+    fn leadership(&self, work: &str) -> Leadership {
+        self.house.leads.wish(work)
     }
 
     fn withdrawn(&self) -> watch::Receiver<u64> {

@@ -210,6 +210,17 @@ impl Process {
         Self(random().into())
     }
 
+    /// The one of this name.
+    pub(super) fn named(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// Its name for people: `p` and the first eight digits.
+    #[must_use]
+    pub fn short(&self) -> String {
+        format!("p{}", self.0.get(..8).unwrap_or(&self.0))
+    }
+
     /// Its name at places.
     #[must_use]
     pub fn caller(&self) -> String {

@@ -20,6 +20,7 @@ mod arrival;
 mod ask;
 mod attend;
 mod define;
+mod lead;
 mod leaving;
 mod look;
 mod parts;
@@ -43,6 +44,7 @@ pub use define::{
     DEFINITIONS, Decide, Decision, Define, Defined, Enrol, Enrolled, Of, Process, Read, Rebase, Restate,
     Version, random,
 };
+pub use lead::{LEADERS, Lead, Led};
 pub use leaving::{Fate, Leaver, Leaving, Left};
 pub use look::{Ahead, Find, LOOKS_MAX, List, Look, Looked, Single};
 pub use parts::{Abort, Admission, AtFault, Commit, Overdue, Parts, Prepare, Transact};
@@ -93,5 +95,7 @@ const SOURCE: &str = concat!(
     include_str!("define.lua"),
     "end\ndo\n",
     include_str!("roll.lua"),
+    "end\ndo\n",
+    include_str!("lead.lua"),
     "end\n",
 );

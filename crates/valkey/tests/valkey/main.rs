@@ -11,6 +11,7 @@ mod doubts;
 mod facts;
 mod falls;
 mod history;
+mod leading;
 mod memory;
 mod moves;
 mod places;
