@@ -10,6 +10,7 @@
 //! nobody was there to see it runs once, and those after it are left out.
 
 mod cron;
+mod follow;
 mod schedule;
 mod schedules;
 mod state;

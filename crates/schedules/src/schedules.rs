@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::{Deed, Denied, Desk, Desks, Gate, NotDone};
-use overtake_engine::{Clock, Engine, Failure, Select};
+use overtake_engine::{Clock, Engine, Failure, Leader, Select};
 use overtake_lane::{MetadataEntry, QueueId, Refusal, Status, Time, VhostId, check_name};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::follow::{Runs, Seen, UntilDropped, WORK, read};
 use crate::schedule::{NAME_LEN_MAX, Schedule, Unkeepable, occurrence_id};
 use crate::state::State;
 
@@ -23,9 +24,14 @@ use crate::state::State;
 pub const SCHEDULES_MAX: usize = 10_000;
 /// Where they are kept: `schedules/NUMBER/NAME`, by the number of the virtual host, which no other ever has, and the name,
 /// percent-encoded.
-const ROOM: &str = "schedules/";
+pub(crate) const ROOM: &str = "schedules/";
 /// It is looked at least so often, since the clock of the machine may be set.
 const LOOK: Duration = Duration::from_secs(60);
+/// After so long it is asked again for what was not answered.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What is said where nobody runs schedules.
+const NOBODY_KNOWN: &str =
+    "it is not known which broker runs schedules: the servers have not answered yet, or do not any more";
 /// What is wrong with an occurrence that will not live to see its instant.
 const EXPIRES_EARLY: &str = "the occurrence ahead expires before it is due: raise ttl_ms and max_ttl_ms of the queue (or of its policies, or the server's \
      default_ttl_ms)";
@@ -33,21 +39,23 @@ const EXPIRES_EARLY: &str = "the occurrence ahead expires before it is due: rais
 /// All schedules of a broker.
 pub struct Schedules {
     desks: Desks,
-    engine: Arc<dyn Engine>,
-    clock: Arc<dyn Clock>,
-    all: Mutex<All>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) all: Mutex<All>,
+    pub(crate) seen: Mutex<Seen>,
+    pub(crate) runs: Runs,
     /// Something is to be looked at before its time.
     changed: Arc<Notify>,
 }
 
 /// A virtual host and a name in it.
-type Key = (VhostId, Arc<str>);
-type All = BTreeMap<Key, Entry>;
+pub(crate) type Key = (VhostId, Arc<str>);
+pub(crate) type All = BTreeMap<Key, Entry>;
 
 #[derive(Clone)]
-struct Entry {
-    schedule: Arc<Schedule>,
-    state: State,
+pub(crate) struct Entry {
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) state: State,
 }
 
 /// A schedule as it stands.
@@ -59,8 +67,10 @@ pub struct ScheduleView {
     pub schedule: Arc<Schedule>,
     /// The occurrences ahead, as many as were asked for. The first may have passed: then it is owed, because of `error`.
     pub next: Vec<Time>,
-    /// What is wrong, if something is.
+    /// What is wrong, if something is. Of schedules that another broker runs that one alone knows it.
     pub error: Option<Arc<str>>,
+    /// The broker that runs all schedules; its name is known where there may be several.
+    pub leader: Leader,
 }
 
 /// Why a schedule was not made, changed, shown or deleted.
@@ -127,31 +137,38 @@ impl Schedules {
         gate: Arc<Gate>,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, Failure> {
-        let (now, mut all) = (clock.now(), All::new());
-        for (key, value) in engine.metadata().await? {
-            let Some(ours) = key.strip_prefix(ROOM) else { continue };
-            match (key_of(ours), Schedule::decode(&value)) {
-                (Some(key), Ok(schedule)) => {
-                    let state = State::new(now, &schedule.cron);
-                    all.insert(key, Entry { schedule: Arc::new(schedule), state });
-                }
-                (_, Ok(_)) => tracing::error!("the metadata `{key}` is no schedule's"),
-                (_, Err(why)) => {
-                    tracing::error!("the schedule `{key}` cannot be read, and does not run: {why}")
-                }
-            }
-        }
+        let now = clock.now();
+        let seen: Seen =
+            engine.metadata().await?.into_iter().filter(|(key, _)| key.starts_with(ROOM)).collect();
+        let all = seen.iter().filter_map(|(key, value)| read(now, key, value)).collect::<All>();
+        let runs = Runs::new(engine.lead(WORK));
         let desks = Desks::new(Arc::clone(&engine), gate);
         let changed = Arc::new(Notify::new());
         let wake = Arc::clone(&changed);
         clock.on_jump(Box::new(move || wake.notify_one()));
-        Ok(Arc::new(Self { desks, engine, clock, all: Mutex::new(all), changed }))
+        let (all, seen) = (Mutex::new(all), Mutex::new(seen));
+        Ok(Arc::new(Self { desks, engine, clock, all, seen, runs, changed }))
     }
 
-    /// Runs them, until it is dropped.
+    /// Runs them, until it is dropped; where several brokers are on the same servers, whenever this one is to.
     pub async fn run(&self) {
+        let _running = UntilDropped(&self.runs);
+        let (mut versions, mut leader) = (self.engine.metadata_versions(), self.runs.watch());
         loop {
+            let mut is_known = Ok(());
+            if versions.is_some() {
+                is_known = self.take_up().await;
+            }
             let wake = self.look().await;
+            if let Err(why) = &is_known {
+                tracing::warn!(%why, "what other brokers change of schedules is not known here, and asked for again");
+            }
+            let again = async {
+                match is_known {
+                    Err(_) => tokio::time::sleep(AGAIN).await,
+                    Ok(()) => std::future::pending().await,
+                }
+            };
             // Without schedules there is nothing to look at; while one comes a word is said.
             let pause = wake.some().and_then(|wake| self.clock.until(wake)).map(|pause| pause.min(LOOK));
             let asleep = async {
@@ -162,6 +179,9 @@ impl Schedules {
             };
             tokio::select! {
                 () = self.changed.notified() => {}
+                () = changed(versions.as_mut()) => {}
+                () = changed(Some(&mut leader)) => {}
+                () = again => {}
                 () = asleep => {}
             }
         }
@@ -236,7 +256,7 @@ impl Schedules {
             self.changed.notify_one();
             written?;
         }
-        Ok((before.is_none(), view(&key, &all[&key], self.clock.now(), ahead)))
+        Ok((before.is_none(), self.view(&key, &all[&key], ahead)))
     }
 
     /// A schedule is gone, with the occurrence that waits; what is due already stays. Write its queue.
@@ -275,7 +295,7 @@ impl Schedules {
         let key = self.key(by, name).await?;
         let all = self.all.lock().await;
         let entry = all.get(&key).filter(|entry| sees(by, entry)).ok_or(NotScheduled::NoSuchSchedule)?;
-        Ok(view(&key, entry, self.clock.now(), ahead))
+        Ok(self.view(&key, entry, ahead))
     }
 
     /// The schedules of a virtual host that one may see, by name, each with the occurrence ahead.
@@ -284,10 +304,23 @@ impl Schedules {
     /// [`NotScheduled`].
     pub async fn list(&self, by: &Desk) -> Result<Vec<ScheduleView>, NotScheduled> {
         by.must_look()?;
-        let (vhost, now) = (self.engine.vhost(by.vhost()).await?.vhost, self.clock.now());
+        let vhost = self.engine.vhost(by.vhost()).await?.vhost;
         let all = self.all.lock().await;
         let here = all.iter().filter(|((of, _), entry)| *of == vhost && sees(by, entry));
-        Ok(here.map(|(key, entry)| view(key, entry, now, 1)).collect())
+        Ok(here.map(|(key, entry)| self.view(key, entry, 1)).collect())
+    }
+
+    fn view(&self, (_, name): &Key, Entry { schedule, state }: &Entry, ahead: usize) -> ScheduleView {
+        let (now, leader) = (self.clock.now(), self.runs.leader());
+        let after = |at: &Time| schedule.cron.after((*at).max(now));
+        let (first, error) = match &leader {
+            Leader::Us { .. } => (state.ahead(), state.error().cloned()),
+            Leader::Other { .. } => (schedule.cron.after(now), None),
+            Leader::Unknown => (schedule.cron.after(now), Some(NOBODY_KNOWN.into())),
+        };
+        let next = std::iter::successors(first, after).take(ahead).collect();
+        let (name, schedule) = (Arc::clone(name), Arc::clone(schedule));
+        ScheduleView { name, schedule, next, error, leader }
     }
 
     async fn key(&self, by: &Desk, name: &str) -> Result<Key, NotScheduled> {
@@ -299,6 +332,10 @@ impl Schedules {
 
     async fn look_at(&self, all: &mut All) -> Time {
         loop {
+            if !self.runs.is_us() {
+                return Time::NEVER;
+            }
+            self.begin_where_another_ended(all);
             let now = self.clock.now();
             self.begin_again(now, all).await;
             self.miss(all).await;
@@ -386,8 +423,11 @@ impl Schedules {
     }
 
     /// Takes the occurrence that waits out of its queue, if it does. One whose instant has passed stays.
-    async fn withdraw(&self, all: &mut All, key: &Key) -> Result<(), Failure> {
+    pub(crate) async fn withdraw(&self, all: &mut All, key: &Key) -> Result<(), Failure> {
         let Some(Entry { schedule, state }) = all.get_mut(key) else { return Ok(()) };
+        if !self.runs.is_us() {
+            *state = State::new(self.clock.now(), &schedule.cron);
+        }
         let Some(at) = state.ahead().filter(|at| *at > self.clock.now()) else { return Ok(()) };
         let (engine, id) = (self.engine.in_vhost(key.0), occurrence_id(&key.1, at));
         state.withdrawn();
@@ -460,14 +500,14 @@ fn sees(by: &Desk, entry: &Entry) -> bool {
     by.who().sees(by.vhost(), &entry.schedule.queue)
 }
 
-fn view((_, name): &Key, Entry { schedule, state }: &Entry, now: Time, ahead: usize) -> ScheduleView {
-    let after = |at: &Time| schedule.cron.after((*at).max(now));
-    let next = std::iter::successors(state.ahead(), after).take(ahead).collect();
-    ScheduleView {
-        name: Arc::clone(name),
-        schedule: Arc::clone(schedule),
-        next,
-        error: state.error().cloned(),
+/// Once something is different; never where nothing will be.
+async fn changed<T>(watch: Option<&mut watch::Receiver<T>>) {
+    let is_changed = match watch {
+        Some(watch) => watch.changed().await.is_ok(),
+        None => false,
+    };
+    if !is_changed {
+        std::future::pending().await
     }
 }
 
@@ -481,7 +521,7 @@ fn name_of((vhost, name): &Key) -> String {
     format!("{ROOM}{}/{}", vhost.0, utf8_percent_encode(name, NON_ALPHANUMERIC))
 }
 
-fn key_of(ours: &str) -> Option<Key> {
+pub(crate) fn key_of(ours: &str) -> Option<Key> {
     let (vhost, name) = ours.split_once('/')?;
     let name = percent_decode_str(name).decode_utf8().ok()?;
     Some((VhostId(vhost.parse().ok()?), name.into()))

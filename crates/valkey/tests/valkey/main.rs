@@ -19,6 +19,7 @@ mod processes;
 mod pushes;
 mod replicas;
 mod rights;
+mod schedules;
 mod settings;
 mod signs;
 mod starts;
