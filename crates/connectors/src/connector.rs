@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use overtake_access::{Denied, Desk, NotDone};
-use overtake_engine::{Clock, Connection, Failure, SystemClock};
-use overtake_lane::{Refusal, Scheme, VHOST_DEFAULT_NAME, VhostId, check_name};
+use overtake_engine::{Clock, Connection, Failure, Leader, SystemClock};
+use overtake_lane::{Refusal, Scheme, Time, VHOST_DEFAULT_NAME, VhostId, check_name};
 use overtake_peer::Vault;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -43,6 +43,12 @@ pub trait Connector: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
     /// [`NotConfigured`]: it cannot be.
     fn start(self: Arc<Self>, site: Site) -> Pending<'static, Result<Running<Self::View>, NotConfigured>>;
 
+    /// Whether its work could begin here. Nothing is connected, written, sent or taken.
+    ///
+    /// # Errors
+    /// [`NotConfigured`]: it cannot be.
+    fn could_start(self: Arc<Self>, site: Site) -> Pending<'static, Result<(), NotConfigured>>;
+
     /// Connects as its work would, and sends or takes nothing.
     ///
     /// # Errors
@@ -51,6 +57,9 @@ pub trait Connector: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
 
     /// Whether somebody may see the one of this name.
     fn is_seen_by(&self, by: &Desk, name: &str) -> bool;
+
+    /// How it stands where its work does not go on here: what went wrong last, and when.
+    fn at_rest(error: Option<(Time, Arc<str>)>) -> Self::View;
 
     /// Its work is gone for good: what else is kept of it may go.
     fn kept_besides(_ours: &str) -> Vec<String> {
@@ -209,7 +218,9 @@ pub struct ConnectorView<C: Connector> {
     pub provenance: Provenance,
     /// It does nothing until it is resumed.
     pub is_paused: bool,
-    /// What it does.
+    /// The broker where it works; its name is known where there may be several.
+    pub leader: Leader,
+    /// What it does, as far as it does that here.
     pub work: C::View,
 }
 

@@ -1,12 +1,13 @@
 //! What an endpoint is: a queue, a receiver, and how to send.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use overtake_access::Desk;
 use overtake_engine::{Connection, Failure};
 use overtake_forward::{ForwarderView, Terms};
-use overtake_lane::{Given, Priority, Refusal, Scheme};
+use overtake_lane::{Given, Priority, Refusal, Scheme, Time};
 use serde::{Deserialize, Serialize, Serializer};
 use tokio::sync::mpsc;
 
@@ -177,6 +178,14 @@ impl Endpoint {
     }
 
     async fn begin(&self, site: Site) -> Result<Running<ForwarderView>, NotConfigured> {
+        let (post, budget) = self.post(site).await?;
+        let (control, controlled) = mpsc::channel(WORDS_MAX);
+        let task = tokio::spawn(Runner::new(post, budget).run(controlled));
+        Ok(Running { control, task })
+    }
+
+    /// All that a runner needs, and what of a day is used. Nothing is written or sent.
+    async fn post(&self, site: Site) -> Result<(Post, Option<(u64, u64)>), NotConfigured> {
         let Site { place, engine, life, is_paused } = site;
         let sink = self.outlet(&place)?.sink(&engine);
         let queue = self.queue_of(&place.name);
@@ -212,9 +221,7 @@ impl Endpoint {
             seed,
             is_paused,
         };
-        let (control, controlled) = mpsc::channel(WORDS_MAX);
-        let task = tokio::spawn(Runner::new(post, budget).run(controlled));
-        Ok(Running { control, task })
+        Ok((post, budget))
     }
 
     async fn connect(&self, site: Site) -> Result<Result<(), String>, NotConfigured> {
@@ -294,12 +301,28 @@ impl Connector for Endpoint {
         Box::pin(async move { self.begin(site).await })
     }
 
+    fn could_start(self: Arc<Self>, site: Site) -> Pending<'static, Result<(), NotConfigured>> {
+        Box::pin(async move { self.post(site).await.map(drop) })
+    }
+
     fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {
         Box::pin(async move { self.connect(site).await })
     }
 
     fn is_seen_by(&self, by: &Desk, name: &str) -> bool {
         by.who().sees(by.vhost(), &self.queue_of(name))
+    }
+
+    fn at_rest(last_error: Option<(Time, Arc<str>)>) -> ForwarderView {
+        ForwarderView {
+            state: overtake_forward::State::Down,
+            connections: 0,
+            next_attempt: None,
+            last_error,
+            lanes: BTreeMap::new(),
+            breakers: BTreeMap::new(),
+            budget: None,
+        }
     }
 
     fn kept_besides(ours: &str) -> Vec<String> {

@@ -66,6 +66,13 @@ pub struct IntakeView {
     pub last_error: Option<(Time, Arc<str>)>,
 }
 
+impl IntakeView {
+    /// Of a source that has taken in nothing yet.
+    pub(crate) fn of_nothing(state: IntakeState, last_error: Option<(Time, Arc<str>)>) -> Self {
+        Self { state, taken: 0, taken_bytes: 0, refused: 0, last_taken: None, last_error }
+    }
+}
+
 pub(crate) struct Intake {
     site: Site,
     source: Arc<Source>,
@@ -83,14 +90,7 @@ struct Ended;
 
 impl Intake {
     pub(crate) fn new(site: Site, source: Arc<Source>, origin: Arc<dyn Origin>) -> Self {
-        let view = IntakeView {
-            state: IntakeState::Connecting,
-            taken: 0,
-            taken_bytes: 0,
-            refused: 0,
-            last_taken: None,
-            last_error: None,
-        };
+        let view = IntakeView::of_nothing(IntakeState::Connecting, None);
         let is_paused = site.is_paused;
         Self { site, source, origin, view, is_paused, unread: BTreeSet::new() }
     }

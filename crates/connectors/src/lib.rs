@@ -13,6 +13,7 @@
 
 mod amqp;
 mod connector;
+mod elsewhere;
 mod endpoint;
 mod epochs;
 mod inlet;

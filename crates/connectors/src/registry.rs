@@ -5,57 +5,91 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use overtake_access::{Deed, Desk, Gate, Tag};
-use overtake_engine::{Clock, Engine, Failure};
-use overtake_lane::{MetadataEntry, Scheme, VhostId, VhostView, check_name};
+use overtake_engine::{Clock, Engine, Failure, Leadership};
+use overtake_lane::{MetadataEntry, Scheme, Time, VhostId, VhostView, check_name};
 use overtake_peer::{LinkLocal, Vault};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::{Mutex, oneshot};
-use tokio::task::JoinSet;
+use tokio::sync::{Mutex, Notify, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::connector::{
     CONNECTORS_MAX, Connector, ConnectorView, Control, Flaw, NAME_LEN_MAX, NotConfigured, Place, Provenance,
     Running, Site, ours_of,
 };
+use crate::elsewhere::{Here, Seen, Watching, known, tend, work_of};
 use crate::inline::{inline_secrets, new_secrets};
 use crate::shown::{shown, unmasked};
 use overtake_redact::reason;
 
 /// All connectors of a kind.
 pub struct Registry<C: Connector> {
-    engine: Arc<dyn Engine>,
+    pub(crate) engine: Arc<dyn Engine>,
     gate: Arc<Gate>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     life: Arc<str>,
     /// Whether connectors may connect to link-local addresses.
     link_local: LinkLocal,
-    all: Mutex<BTreeMap<Key, Entry<C>>>,
+    pub(crate) all: Mutex<All<C>>,
+    pub(crate) seen: Mutex<Seen>,
+    /// Connectors are to be looked at: another broker leads one of them.
+    pub(crate) wake: Arc<Notify>,
+    /// Looks at them, where there may be other brokers.
+    tending: OnceLock<AbortHandle>,
 }
 
 /// A virtual host and a name in it.
-type Key = (VhostId, Arc<str>);
+pub(crate) type Key = (VhostId, Arc<str>);
+pub(crate) type All<C> = BTreeMap<Key, Entry<C>>;
 
-struct Entry<C: Connector> {
-    definition: Arc<C>,
-    provenance: Provenance,
-    is_paused: bool,
-    running: Running<C::View>,
+pub(crate) struct Entry<C: Connector> {
+    pub(crate) definition: Arc<C>,
+    pub(crate) provenance: Provenance,
+    pub(crate) is_paused: bool,
+    /// How often it was resumed.
+    pub(crate) resumes: u64,
+    /// Its work, where this broker does it.
+    pub(crate) here: Option<Here<C::View>>,
+    /// Why its work could not begin here, and when.
+    pub(crate) fault: Option<(Time, Arc<str>)>,
+    pub(crate) _watching: Watching,
+    /// Dropped last: another broker begins when work here has ended.
+    pub(crate) leadership: Leadership,
 }
 
 /// What is kept of one.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "C: Connector")]
-struct Kept<C> {
+pub(crate) struct Kept<C> {
     /// Not for one of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    definition: Option<C>,
+    pub(crate) definition: Option<C>,
     #[serde(default)]
-    paused: bool,
+    pub(crate) paused: bool,
+    /// How often it was resumed: whoever runs it sees that it was once more.
+    #[serde(default)]
+    pub(crate) resumes: u64,
+}
+
+impl<C: Connector> Kept<C> {
+    /// What is kept so. One that cannot be read is said in the log.
+    pub(crate) fn read(name: &str, value: &[u8]) -> Option<(Key, Self)> {
+        let (noun, ours) = (C::WORDS.noun, name.strip_prefix(&room::<C>())?);
+        match (key_of(ours), serde_json::from_slice(value)) {
+            (Some(key), Ok(one)) => return Some((key, one)),
+            (_, Ok(_)) => tracing::error!("the metadata `{name}` is no {noun}'s"),
+            (_, Err(why)) => {
+                let why = reason(&why.to_string());
+                tracing::error!("the {noun} `{name}` cannot be read, and does not run: {why}");
+            }
+        }
+        None
+    }
 }
 
 impl<C: Connector> Registry<C> {
@@ -84,19 +118,27 @@ impl<C: Connector> Registry<C> {
         configured: Vec<(String, C)>,
         link_local: LinkLocal,
     ) -> Result<Arc<Self>, (String, NotConfigured)> {
-        let this = Self { engine, gate, clock, life: new_life(), link_local, all: Mutex::default() };
+        let (all, seen, wake, tending) =
+            (Mutex::default(), Mutex::default(), Arc::default(), OnceLock::new());
+        let this = Self { engine, gate, clock, life: new_life(), link_local, all, seen, wake, tending };
         let this = Arc::new(this);
-        let mut kept = this.kept().await.map_err(|failure| (String::new(), failure.into()))?;
+        let seen = this.kept().await.map_err(|failure| (String::new(), failure.into()))?;
+        let mut kept: BTreeMap<Key, Kept<C>> =
+            seen.iter().filter_map(|(name, value)| Kept::read(name, value)).collect();
+        *this.seen.lock().await = seen;
         let mut all = this.all.lock().await;
         for (name, definition) in configured {
             let key = (VhostId::DEFAULT, Arc::from(name.as_str()));
-            let is_paused = kept.remove(&key).is_some_and(|kept| kept.paused);
-            let entry = this.start(&key, Arc::new(definition), Provenance::File, is_paused).await;
+            let (paused, resumes) = kept.remove(&key).map_or((false, 0), |kept| (kept.paused, kept.resumes));
+            let one = Kept { definition: Some(definition), paused, resumes };
+            let entry = this.enter(&key, one, Provenance::File).await;
             all.insert(key, entry.map_err(|not| (name, not))?);
         }
         for (key, one) in kept {
-            let Some(definition) = one.definition else { continue };
-            match this.start(&key, Arc::new(definition), Provenance::Api, one.paused).await {
+            if one.definition.is_none() {
+                continue;
+            }
+            match this.enter(&key, one, Provenance::Api).await {
                 Ok(entry) => drop(all.insert(key, entry)),
                 Err(not) if not.is_of_gone_vhost() => {
                     this.forget(&key).await.map_err(|failure| (String::new(), failure.into()))?;
@@ -105,35 +147,81 @@ impl<C: Connector> Registry<C> {
             }
         }
         drop(all);
+        if let Some(versions) = this.engine.metadata_versions() {
+            let tending = tokio::spawn(tend(Arc::downgrade(&this), Arc::clone(&this.wake), versions));
+            // Nobody else has it yet.
+            let _ = this.tending.set(tending.abort_handle());
+        }
         Ok(this)
     }
 
-    async fn kept(&self) -> Result<BTreeMap<Key, Kept<C>>, Failure> {
-        let (noun, mut kept) = (C::WORDS.noun, BTreeMap::new());
-        for (key, value) in self.engine.metadata().await? {
-            let ours = key.strip_prefix(C::WORDS.room).and_then(|rest| rest.strip_prefix('/'));
-            let Some(ours) = ours else { continue };
-            match (key_of(ours), serde_json::from_slice(&value)) {
-                (Some(key), Ok(one)) => drop(kept.insert(key, one)),
-                (_, Ok(_)) => tracing::error!("the metadata `{key}` is no {noun}'s"),
-                (_, Err(why)) => {
-                    let why = reason(&why.to_string());
-                    tracing::error!("the {noun} `{key}` cannot be read, and does not run: {why}")
-                }
-            }
-        }
-        Ok(kept)
+    pub(crate) async fn kept(&self) -> Result<Seen, Failure> {
+        let room = room::<C>();
+        Ok(self.engine.metadata().await?.into_iter().filter(|(name, _)| name.starts_with(&room)).collect())
     }
 
-    async fn start(
+    /// One that is there from now on. It works here where this broker leads; else it is only seen whether it could.
+    async fn enter(
+        &self,
+        key: &Key,
+        kept: Kept<C>,
+        provenance: Provenance,
+    ) -> Result<Entry<C>, NotConfigured> {
+        let leadership = self.engine.lead(&work_of::<C>(key));
+        self.enter_by(key, kept, provenance, leadership).await
+    }
+
+    async fn enter_by(
+        &self,
+        key: &Key,
+        kept: Kept<C>,
+        provenance: Provenance,
+        leadership: Leadership,
+    ) -> Result<Entry<C>, NotConfigured> {
+        let Kept { definition, paused: is_paused, resumes } = kept;
+        let definition = Arc::new(definition.expect("whoever enters is defined"));
+        let here = if leadership.is_us() {
+            let running = self.start(key, Arc::clone(&definition), provenance, is_paused).await?;
+            Some(Here::while_leading(running, &leadership, &self.wake))
+        } else {
+            let site = self.site_of(key, &*definition, provenance, is_paused).await?;
+            Arc::clone(&definition).could_start(site).await?;
+            None
+        };
+        let watching = self.watch(&leadership);
+        Ok(Entry {
+            definition,
+            provenance,
+            is_paused,
+            resumes,
+            here,
+            fault: None,
+            _watching: watching,
+            leadership,
+        })
+    }
+
+    pub(crate) async fn start(
         &self,
         key: &Key,
         definition: Arc<C>,
         provenance: Provenance,
         is_paused: bool,
-    ) -> Result<Entry<C>, NotConfigured> {
+    ) -> Result<Running<C::View>, NotConfigured> {
+        let site = self.site_of(key, &*definition, provenance, is_paused).await?;
+        definition.start(site).await
+    }
+
+    /// Where one works, if it can have its name. A secret in it is said in the log.
+    async fn site_of(
+        &self,
+        key: &Key,
+        definition: &C,
+        provenance: Provenance,
+        is_paused: bool,
+    ) -> Result<Site, NotConfigured> {
         must_be_name(&key.1)?;
-        let said: Vec<String> = inline_secrets(&*definition).into_keys().collect();
+        let said: Vec<String> = inline_secrets(definition).into_keys().collect();
         if !said.is_empty() {
             let (noun, said) = (C::WORDS.noun, said.join("`, `"));
             tracing::warn!(
@@ -142,9 +230,7 @@ impl<C: Connector> Registry<C> {
                 provenance.vault().forms()
             );
         }
-        let site = Site { is_paused, ..self.site(key, provenance.vault()).await? };
-        let running = Arc::clone(&definition).start(site).await?;
-        Ok(Entry { definition, provenance, is_paused, running })
+        Ok(Site { is_paused, ..self.site(key, provenance.vault()).await? })
     }
 
     async fn site(&self, key: &Key, vault: Vault) -> Result<Site, Failure> {
@@ -163,9 +249,12 @@ impl<C: Connector> Registry<C> {
 
     /// Ends all, when what is under way is finished or so much time has passed.
     pub async fn stop(&self, patience: Duration) {
+        if let Some(tending) = self.tending.get() {
+            tending.abort();
+        }
         let mut ending = JoinSet::new();
         for (_, entry) in std::mem::take(&mut *self.all.lock().await) {
-            ending.spawn(end(entry.running, patience));
+            ending.spawn(end_all(entry, patience));
         }
         while ending.join_next().await.is_some() {}
     }
@@ -209,18 +298,21 @@ impl<C: Connector> Registry<C> {
         must_name_secrets(&definition, before.as_ref().map(|(before, _)| &**before))?;
         if before.as_ref().is_none_or(|(before, _)| **before != definition) {
             definition.check(&self.site(&key, Provenance::Api.vault()).await?.place)?;
-            let is_paused = all.get(&key).is_some_and(|entry| entry.is_paused);
-            let kept = Kept { definition: Some(definition.clone()), paused: is_paused };
+            let (paused, resumes) =
+                all.get(&key).map_or((false, 0), |entry| (entry.is_paused, entry.resumes));
+            let kept = Kept { definition: Some(definition), paused, resumes };
+            let leadership = self.engine.lead(&work_of::<C>(&key));
+            known(&leadership).await;
             // Begun first: it may be that it cannot be.
-            let entry = self.start(&key, Arc::new(definition), Provenance::Api, is_paused).await?;
+            let entry = self.enter_by(&key, kept.clone(), Provenance::Api, leadership).await?;
             if let Err(failure) = self.keep(&key, &kept).await {
-                end(entry.running, Duration::ZERO).await;
+                end_all(entry, Duration::ZERO).await;
                 return Err(failure.into());
             }
             let before = before.as_ref().map(|(before, _)| shown(&**before));
             self.record(by, 0, &key, before, shown(&*entry.definition));
             if let Some(old) = all.insert(key.clone(), entry) {
-                end(old.running, Duration::ZERO).await;
+                end_all(old, Duration::ZERO).await;
             }
         }
         let view = view(&key, &all[&key]).await?;
@@ -243,7 +335,7 @@ impl<C: Connector> Registry<C> {
         self.forget(&key).await?;
         let entry = all.remove(&key).expect("nobody else changes them meanwhile");
         self.record(by, 1, &key, Some(shown(&*entry.definition)), Value::Null);
-        end(entry.running, Duration::ZERO).await;
+        end_all(entry, Duration::ZERO).await;
         Ok(())
     }
 
@@ -262,10 +354,9 @@ impl<C: Connector> Registry<C> {
         let mut all = self.all.lock().await;
         let entry = all.get_mut(&key).ok_or(NotConfigured::NoSuch)?;
         let definition = (entry.provenance == Provenance::Api).then(|| (*entry.definition).clone());
-        self.keep(&key, &Kept { definition, paused: is_paused }).await?;
-        entry.is_paused = is_paused;
-        let control = if is_paused { Control::Pause } else { Control::Resume };
-        let _ = entry.running.control.send(control).await;
+        let resumes = entry.resumes + u64::from(!is_paused);
+        self.keep(&key, &Kept { definition, paused: is_paused, resumes }).await?;
+        entry.resume_or_pause(is_paused, resumes).await;
         self.record(by, if is_paused { 2 } else { 3 }, &key, None, Value::Null);
         view(&key, entry).await
     }
@@ -301,13 +392,13 @@ impl<C: Connector> Registry<C> {
         Ok(views)
     }
 
-    /// Every connector, with the name of its virtual host: for metrics.
+    /// Every connector that works at this broker, with the name of its virtual host: for metrics.
     pub async fn every(&self) -> Vec<(Arc<str>, ConnectorView<C>)> {
         let Ok(vhosts) = self.engine.vhosts().await else { return Vec::new() };
         let mut all = self.all.lock().await;
         self.forget_gone(&mut all, &vhosts).await;
         let mut views = Vec::new();
-        for (key, entry) in all.iter() {
+        for (key, entry) in all.iter().filter(|(_, entry)| entry.leadership.is_us()) {
             let vhost = vhosts.iter().find(|vhost| vhost.vhost == key.0);
             if let (Some(vhost), Ok(view)) = (vhost, view(key, entry).await) {
                 views.push((Arc::clone(&vhost.name), view));
@@ -359,7 +450,7 @@ impl<C: Connector> Registry<C> {
                 && let Some(entry) = all.remove(&key)
             {
                 tracing::info!("the virtual host of the {} {} is gone, and it with it", C::WORDS.noun, key.1);
-                end(entry.running, Duration::ZERO).await;
+                end_all(entry, Duration::ZERO).await;
             }
         }
     }
@@ -425,7 +516,16 @@ fn must_be_name(name: &str) -> Result<(), NotConfigured> {
     is_name.then_some(()).ok_or(NotConfigured::BadName)
 }
 
-async fn end<V>(running: Running<V>, patience: Duration) {
+/// Ends what an entry does here, and then lets another broker begin with it.
+async fn end_all<C: Connector>(entry: Entry<C>, patience: Duration) {
+    let Entry { here, leadership, .. } = entry;
+    if let Some(here) = here {
+        end(here.running, patience).await;
+    }
+    drop(leadership);
+}
+
+pub(crate) async fn end<V>(running: Running<V>, patience: Duration) {
     let Running { control, mut task } = running;
     drop(control);
     if tokio::time::timeout(patience, &mut task).await.is_err() {
@@ -434,14 +534,24 @@ async fn end<V>(running: Running<V>, patience: Duration) {
 }
 
 async fn view<C: Connector>(key: &Key, entry: &Entry<C>) -> Result<ConnectorView<C>, NotConfigured> {
-    let (caller, answer) = oneshot::channel();
-    let _ = entry.running.control.send(Control::View(caller)).await;
-    let work = answer.await.map_err(|_| Failure::Unavailable("its work has ended".into()))?;
+    let work = match &entry.here {
+        Some(here) if !here.is_lost() => {
+            let (caller, answer) = oneshot::channel();
+            let _ = here.running.control.send(Control::View(caller)).await;
+            match answer.await {
+                Ok(work) => work,
+                Err(_) if here.is_lost() => C::at_rest(None),
+                Err(_) => return Err(Failure::Unavailable("its work has ended".into()).into()),
+            }
+        }
+        _ => C::at_rest(entry.fault.clone()),
+    };
     Ok(ConnectorView {
         name: Arc::clone(&key.1),
         definition: Arc::clone(&entry.definition),
         provenance: entry.provenance,
         is_paused: entry.is_paused,
+        leader: entry.leadership.leader(),
         work,
     })
 }
@@ -454,11 +564,16 @@ async fn whole<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static
     }
 }
 
-fn name_of<C: Connector>(key: &Key) -> String {
-    format!("{}/{}", C::WORDS.room, ours_of(key.0, &key.1))
+/// What the keys of metadata begin with.
+pub(crate) fn room<C: Connector>() -> String {
+    format!("{}/", C::WORDS.room)
 }
 
-fn key_of(ours: &str) -> Option<Key> {
+fn name_of<C: Connector>(key: &Key) -> String {
+    format!("{}{}", room::<C>(), ours_of(key.0, &key.1))
+}
+
+pub(crate) fn key_of(ours: &str) -> Option<Key> {
     let (vhost, name) = ours.split_once('/')?;
     let name = percent_decode_str(name).decode_utf8().ok()?;
     Some((VhostId(vhost.parse().ok()?), name.into()))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use overtake_access::Desk;
 use overtake_engine::{Content, NewMessage, ROUTES_EXCHANGE, Sender, Target};
-use overtake_lane::{Given, HeaderValue, Refusal, Scheme};
+use overtake_lane::{Given, HeaderValue, Refusal, Scheme, Time};
 use overtake_properties::Properties;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::inlet::mqtt::MqttSource;
 #[cfg(feature = "redis")]
 use crate::inlet::redis::RedisSource;
 use crate::inlet::{Incoming, Origin, Parts};
-use crate::intake::{CONNECT, Intake, IntakeView};
+use crate::intake::{CONNECT, Intake, IntakeState, IntakeView};
 use crate::priority::{PriorityFrom, Said};
 use crate::settling::Settles;
 use crate::template::Template;
@@ -404,6 +404,10 @@ impl Connector for Source {
         self.origin(place).map(drop)
     }
 
+    fn at_rest(last_error: Option<(Time, Arc<str>)>) -> IntakeView {
+        IntakeView::of_nothing(IntakeState::Down, last_error)
+    }
+
     fn check_beside(&self, _name: &str, scheme: &dyn Fn(&str) -> Option<Scheme>) -> Result<(), Flaw> {
         let Destination::Queue(queue) = &self.to else { return Ok(()) };
         let both = scheme(queue).zip(self.priority.as_ref());
@@ -417,6 +421,10 @@ impl Connector for Source {
             let task = tokio::spawn(Intake::new(site, self, origin).run(controlled));
             Ok(Running { control, task })
         })
+    }
+
+    fn could_start(self: Arc<Self>, site: Site) -> Pending<'static, Result<(), NotConfigured>> {
+        Box::pin(async move { Ok(self.origin(&site.place).map(drop)?) })
     }
 
     fn try_out(self: Arc<Self>, site: Site) -> Pending<'static, Result<Result<(), String>, NotConfigured>> {

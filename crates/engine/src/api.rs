@@ -108,6 +108,7 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// Wishes to do some work of which one process on the same servers does it at a time, by a name of at most 1,024 bytes. Wishes of one process for the same work are told the same.
+    /// A process that is told to lead knows all metadata that was set before.
     fn lead(&self, _work: &str) -> Leadership {
         Leadership::undisputed()
     }

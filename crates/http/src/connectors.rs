@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use overtake_connectors::{Connector, ConnectorView, NotConfigured, Provenance, Vault};
+use overtake_engine::Leader;
 use overtake_lane::{Refusal, Time};
 use overtake_redact::{Strict, json_reason};
 use serde::de::DeserializeOwned;
@@ -86,6 +87,20 @@ pub(crate) fn definition<C: DeserializeOwned>(value: Value) -> Result<C, Problem
 
 pub(crate) fn as_value<C: Connector>(view: &ConnectorView<C>) -> Value {
     overtake_connectors::shown(&*view.definition)
+}
+
+/// What a connector does, in a word: paused, elsewhere, or what it does here.
+pub(crate) fn state_of<C: Connector>(
+    view: &ConnectorView<C>,
+    paused: &'static str,
+    here: &'static str,
+) -> &'static str {
+    match &view.leader {
+        _ if view.is_paused => paused,
+        Leader::Us { .. } => here,
+        Leader::Other { .. } => "elsewhere",
+        Leader::Unknown => "unknown",
+    }
 }
 
 pub(crate) fn provenance(provenance: Provenance) -> &'static str {

@@ -17,7 +17,9 @@ use utoipa_axum::routes;
 
 use crate::answer::rfc3339;
 use crate::app::{Answer, App, done, json};
-use crate::connectors::{LastErrorOut, TestIn, TestedOut, as_value, definition, provenance, tested};
+use crate::connectors::{
+    LastErrorOut, TestIn, TestedOut, as_value, definition, provenance, state_of, tested,
+};
 use crate::decode::Json;
 use crate::login::At;
 use crate::path::EndpointName;
@@ -45,8 +47,12 @@ struct EndpointOut {
     kind: &'static str,
     /// `file`: it stands in the server's configuration, and is changed there; `api`.
     provenance: &'static str,
-    /// `connecting`, `idle`, `sending`, `waiting` for its rate or the next day, `down` until the next attempt, `paused`.
+    /// `connecting`, `idle`, `sending`, `waiting` for its rate or the next day, `down` until the next attempt, `paused`; `elsewhere`: another broker runs it, and knows the
+    /// rest; `unknown`: it is not known which broker runs it.
     state: &'static str,
+    /// The broker that runs it, where several brokers are on the same servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<String>,
     /// Connections there are.
     connections: usize,
     /// When it does something again by itself, if it waits.
@@ -160,7 +166,8 @@ impl EndpointOut {
             queue: view.definition.queue_of(&view.name).to_string(),
             kind: view.definition.to.kind(),
             provenance: provenance(view.provenance),
-            state: told(if view.is_paused { Doing::Paused } else { work.state }),
+            state: state_of(view, told(Doing::Paused), told(work.state)),
+            broker: view.leader.broker().map(ToString::to_string),
             connections: work.connections,
             next_attempt: work.next_attempt.map(rfc3339),
             last_error: LastErrorOut::of(work.last_error.as_ref()),

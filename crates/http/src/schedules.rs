@@ -81,9 +81,12 @@ struct ScheduleOut<'a> {
     /// The occurrences ahead: in a list the next one, else five. The first may have passed: then it is owed, because of `error`.
     #[schema(format = DateTime)]
     next: Vec<String>,
-    /// Why the next occurrence is not in its queue, or will not live to see its instant.
+    /// Why the next occurrence is not in its queue, or will not live to see its instant. Where another broker runs schedules, only that one knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
+    /// The broker that runs all schedules, where several brokers are on the same servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<&'a str>,
     /// What it publishes: not in lists, and only for those who may read the queue, or made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<ScheduledOut<'a>>,
@@ -139,6 +142,7 @@ impl<'a> ScheduleOut<'a> {
             user,
             next: view.next.iter().copied().map(rfc3339).collect(),
             error: view.error.as_deref(),
+            broker: view.leader.broker().map(|name| &**name),
             message: None,
         }
     }

@@ -14,7 +14,9 @@ use utoipa_axum::routes;
 
 use crate::answer::rfc3339;
 use crate::app::{Answer, App, done, json};
-use crate::connectors::{LastErrorOut, TestIn, TestedOut, as_value, definition, provenance, tested};
+use crate::connectors::{
+    LastErrorOut, TestIn, TestedOut, as_value, definition, provenance, state_of, tested,
+};
 use crate::decode::Json;
 use crate::login::At;
 use crate::path::SourceName;
@@ -39,8 +41,12 @@ struct SourceOut {
     kind: &'static str,
     /// `file`: it stands in the server's configuration, and is changed there; `api`.
     provenance: &'static str,
-    /// `connecting`, `running`, `blocked` while there is no room here, `down` until the next attempt, `paused`.
+    /// `connecting`, `running`, `blocked` while there is no room here, `down` until the next attempt, `paused`; `elsewhere`: another broker runs it, and knows the rest;
+    /// `unknown`: it is not known which broker runs it.
     state: &'static str,
+    /// The broker that runs it, where several brokers are on the same servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broker: Option<String>,
     /// Messages that were taken in.
     taken: u64,
     /// Bytes of their content.
@@ -74,7 +80,8 @@ impl SourceOut {
             name: view.name.to_string(),
             kind: view.definition.from.kind(),
             provenance: provenance(view.provenance),
-            state: told(if view.is_paused { IntakeState::Paused } else { work.state }),
+            state: state_of(view, told(IntakeState::Paused), told(work.state)),
+            broker: view.leader.broker().map(ToString::to_string),
             taken: work.taken,
             taken_bytes: work.taken_bytes,
             refused: work.refused,

@@ -263,7 +263,8 @@ fn endpoints(all: &[Value]) -> String {
         ("LAST ERROR", Side::Left),
     ]);
     for one in all {
-        let [name, queue, kind, state] = ["name", "queue", "kind", "state"].map(|key| text(&one[key]));
+        let [name, queue, kind] = ["name", "queue", "kind"].map(|key| text(&one[key]));
+        let state = state(one);
         let sum = |keys: &[&str]| {
             let lanes = one["lanes"].as_array().into_iter().flatten();
             number(lanes.flat_map(|lane| keys.iter().filter_map(|key| lane[*key].as_u64())).sum())
@@ -286,11 +287,19 @@ fn sources(all: &[Value]) -> String {
         ("LAST ERROR", Side::Left),
     ]);
     for one in all {
-        let [name, kind, state] = ["name", "kind", "state"].map(|key| text(&one[key]));
+        let ([name, kind], state) = (["name", "kind"].map(|key| text(&one[key])), state(one));
         let [taken, refused] = ["taken", "refused"].map(|key| number(one[key].as_u64().unwrap_or_default()));
         table.row(vec![name, kind, state, taken, refused, one_line(&text(&one["last_error"]["why"]), 60)]);
     }
     table.text()
+}
+
+/// What one does, or the other broker that runs it.
+fn state(one: &Value) -> String {
+    match (one["state"].as_str(), one["broker"].as_str()) {
+        (Some("elsewhere"), Some(broker)) => format!("runs at {broker}"),
+        _ => text(&one["state"]),
+    }
 }
 
 /// What is known of one, key by key, without its definition.
@@ -320,6 +329,7 @@ fn endpoint_text(one: &Value) -> String {
             ("queue", "queue"),
             ("to", "kind"),
             ("state", "state"),
+            ("runs at", "broker"),
             ("connections", "connections"),
             ("next attempt", "next_attempt"),
             ("from", "provenance"),
@@ -369,6 +379,7 @@ fn source_text(one: &Value) -> String {
     let keys = [
         ("from", "kind"),
         ("state", "state"),
+        ("runs at", "broker"),
         ("taken", "taken"),
         ("bytes", "taken_bytes"),
         ("refused", "refused"),

@@ -148,6 +148,7 @@ fn shown(schedule: &Value) -> String {
         say(word, &schedule[key]);
     }
     say("error", &schedule["error"]);
+    say("runs at", &schedule["broker"]);
     for (key, value) in schedule["message"].as_object().into_iter().flatten() {
         say(key, value);
     }

@@ -1,6 +1,7 @@
 //! The command line, and the broker that it starts, as people and scripts run them.
 
 mod amqp;
+mod brokers;
 mod cameras;
 mod categories;
 mod client;

@@ -30,7 +30,7 @@ const KINDS = {
 const pathOf = (kind, name, vhost, below = '') => `/v1/${kind}/${enc(name)}${below}${queryOf({ vhost })}`;
 const COLOURS = { idle: 'completed', running: 'completed', sending: 'running', connecting: 's2', waiting: 's2', blocked: 's2', paused: 'paused', down: 's3' };
 
-const State = ({ of }) => html`<span class="badge ${COLOURS[of.state] ?? ''}">${of.state}</span>`;
+const State = ({ of }) => html`<span class="badge ${COLOURS[of.state] ?? ''}">${of.state === 'elsewhere' ? `runs at ${of.broker}` : of.state}</span>`;
 
 export function Endpoints({ who, parts, query }) {
   const kind = parts[0] === 'sources' || parts[1] === 'sources' ? 'sources' : 'endpoints';

@@ -197,6 +197,14 @@ impl House {
             Ok(Err(malformed)) => return unanswered(&malformed.to_string()),
             Err(why) => return unanswered(&why),
         };
+        // Whoever begins knows what was written down by whoever ended.
+        if self.is_new_here(&lead.works, &led) {
+            match tokio::time::timeout(PATIENCE, self.definitions.follow()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => return unanswered(&why.to_string()),
+                Err(_) => return unanswered("definitions are not read in time"),
+            }
+        }
         let mut all = self.leads.lock();
         for (name, led) in lead.works.iter().zip(led) {
             match all.works.get_mut(name) {
@@ -210,6 +218,14 @@ impl House {
             self.leads.changed.notify_one();
         }
         true
+    }
+
+    /// Whether this process leads some of it now that it did not lead.
+    fn is_new_here(&self, works: &[Arc<str>], led: &[Led]) -> bool {
+        let all = self.leads.lock();
+        works.iter().zip(led).any(|(name, led)| {
+            led.process == self.process && all.works.get(name).is_some_and(|work| work.until.is_none())
+        })
     }
 
     /// Others may begin with this work at once. Answers whether the servers answered: else it ends by itself.

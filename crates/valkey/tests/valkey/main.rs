@@ -8,6 +8,7 @@ mod certificates;
 mod conformance;
 mod deep;
 mod doubts;
+mod endpoints;
 mod facts;
 mod falls;
 mod history;
