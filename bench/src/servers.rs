@@ -53,7 +53,7 @@ struct Bare {
 impl Bare {
     async fn ask<A: Asked>(&mut self, ask: &A) -> Result<A::Answer> {
         self.calls += 1;
-        let call = Call { version: None, caller: "bare", number: Some(64 + self.calls) };
+        let call = Call { of: "", caller: "bare", number: Some(64 + self.calls) };
         let mut command = redis::cmd("FCALL");
         command.arg(A::FUNCTION).arg(1).arg(&self.base);
         for argument in ask.all_arguments(call) {

@@ -161,7 +161,7 @@ fn nodes(answer: &Value) -> String {
 }
 
 fn mebibytes(bytes: u64) -> String {
-    format!("{}.{} MiB", bytes >> 20, (bytes & 0xf_ffff) * 10 >> 20)
+    format!("{}.{} MiB", bytes >> 20, ((bytes & 0xf_ffff) * 10) >> 20)
 }
 
 fn queues(answer: &Value) -> String {
@@ -174,6 +174,28 @@ fn queues(answer: &Value) -> String {
         };
         let places: Vec<_> = partitions.into_iter().flatten().map(at).collect();
         table.row(vec![text(&queue["vhost"]), text(&queue["queue"]), places.join(", ")]);
+    }
+    table.text()
+}
+
+fn orphans(answer: &Value) -> String {
+    let all = list(answer, "orphans");
+    if all.is_empty() {
+        return "every queue on the servers is defined\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        ("NUMBER", Side::Right),
+        ("VHOST", Side::Left),
+        ("QUEUE", Side::Left),
+        ("PARTITIONS", Side::Right),
+        ("MESSAGES", Side::Right),
+    ]);
+    let counted = |value: &Value| number(value.as_u64().unwrap_or(0));
+    for orphan in all {
+        let vhost = orphan["vhost"].as_str().unwrap_or("–").to_owned();
+        let row = [orphan["number"].to_string(), vhost, text(&orphan["name"])];
+        let counts = [counted(&orphan["partitions"]), counted(&orphan["messages"])];
+        table.row(row.into_iter().chain(counts).collect());
     }
     table.text()
 }
@@ -223,26 +245,4 @@ mod tests {
         "#]]
             .assert_eq(&shown(&answer).replace(&HEAD.to_string(), "").replace(&RESET.to_string(), ""));
     }
-}
-
-fn orphans(answer: &Value) -> String {
-    let all = list(answer, "orphans");
-    if all.is_empty() {
-        return "every queue on the servers is defined\n".to_owned();
-    }
-    let mut table = Table::new(&[
-        ("NUMBER", Side::Right),
-        ("VHOST", Side::Left),
-        ("QUEUE", Side::Left),
-        ("PARTITIONS", Side::Right),
-        ("MESSAGES", Side::Right),
-    ]);
-    let counted = |value: &Value| number(value.as_u64().unwrap_or(0));
-    for orphan in all {
-        let vhost = orphan["vhost"].as_str().unwrap_or("–").to_owned();
-        let row = [orphan["number"].to_string(), vhost, text(&orphan["name"])];
-        let counts = [counted(&orphan["partitions"]), counted(&orphan["messages"])];
-        table.row(row.into_iter().chain(counts).collect());
-    }
-    table.text()
 }

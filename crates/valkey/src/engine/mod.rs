@@ -44,8 +44,8 @@ use overtake_engine::core::{Answer, Request};
 use overtake_engine::routing::Routes;
 use overtake_engine::session::{Places as InLine, Session};
 use overtake_engine::{
-    Clock, ClusterView, Connection, Failure, Health, Leadership, LeaseRequest, LeasedMessage, Orphan, Pending,
-    Responder, ServerWork, SystemClock, none_serves,
+    Clock, ClusterView, Connection, Failure, Health, Leadership, LeaseRequest, LeasedMessage, Orphan,
+    Pending, Responder, ServerWork, SystemClock, none_serves,
 };
 use overtake_lane::{Asker, ConsumerId, QueueId, SessionId, Time, VhostId};
 use overtake_peer::Vault;
