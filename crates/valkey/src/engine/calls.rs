@@ -12,7 +12,7 @@ use overtake_lane::{
 use tokio::time::sleep;
 
 use super::House;
-use super::hosted::Hosted;
+use super::hosted::{Hosted, within_one_deadline};
 use super::serve::REST;
 use crate::functions::{
     Asked, Cancel, Declined, Extend, Extended, Finish, FinishLate, How, Purge, Remove, Replay, Reprioritise,
@@ -31,14 +31,17 @@ impl House {
         if self.is_down() {
             return Err(self.unavailable());
         }
-        let withdraws = request.withdraws();
-        let answer = self.answer(asker, request).await;
-        if withdraws {
-            self.withdrawals.send_modify(|count| *count += 1);
-        }
-        // Whoever asked finds where it is what left its queue with it.
-        self.carry_all().await;
-        answer
+        let (withdraws, is_long) = (request.withdraws(), is_long(&request));
+        let answered = async {
+            let answer = self.answer(asker, request).await;
+            if withdraws {
+                self.withdrawals.send_modify(|count| *count += 1);
+            }
+            // Whoever asked finds where it is what left its queue with it.
+            self.carry_all().await;
+            answer
+        };
+        if is_long { answered.await } else { within_one_deadline(answered).await }
     }
 
     async fn answer(self: &Arc<Self>, asker: Asker, request: Request) -> Result<Answer, Failure> {
@@ -430,6 +433,17 @@ impl House {
         let all = together((0..hosted.places().count()).map(of)).await;
         let all: Vec<u64> = all.into_iter().collect::<Result<_, _>>()?;
         Ok(Answer::Count(all.iter().sum()))
+    }
+}
+
+/// Whether a request goes through all messages of a queue, by as many calls as that takes: then each call is waited for by itself.
+fn is_long(request: &Request) -> bool {
+    match request {
+        Request::By { request, .. } => is_long(request),
+        Request::Do(Command::By { command, .. }) => matches!(**command, Command::Purge { .. }),
+        Request::Do(command) => matches!(command, Command::Purge { .. } | Command::FinishLate { .. }),
+        Request::Change { .. } | Request::Browse { .. } | Request::Message { .. } => true,
+        _ => false,
     }
 }
 

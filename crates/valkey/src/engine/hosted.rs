@@ -449,6 +449,36 @@ fn terms(name: &Arc<str>, settings: &Settings, common: Common) -> Terms {
     Terms::new(Arc::clone(name), settings, common.default_ttl_ms, common.max_message_bytes)
 }
 
+tokio::task_local! {
+    /// When the request that is being answered is given up.
+    static GIVEN_UP_AT: Instant;
+}
+
+/// Until when a call is waited for: as long as the request that it is made for, if that has [one deadline](within_one_deadline).
 pub(super) fn deadline() -> Instant {
-    Instant::now() + PATIENCE
+    GIVEN_UP_AT.try_with(|at| *at).unwrap_or_else(|_| Instant::now() + PATIENCE)
+}
+
+/// Does something whose calls all have the same deadline, so that a request waits once for servers that do not answer, and not once for each of its calls. What goes through all
+/// messages of a queue, call by call, is not done so.
+pub(super) async fn within_one_deadline<T>(work: impl Future<Output = T>) -> T {
+    GIVEN_UP_AT.scope(deadline(), work).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_calls_of_a_request_have_its_deadline() {
+        let second = Duration::from_secs(1);
+        let begun = Instant::now();
+        let both = within_one_deadline(async {
+            let first = deadline();
+            tokio::time::advance(second).await;
+            (first, within_one_deadline(async { deadline() }).await)
+        });
+        assert_eq!(both.await, (begun + PATIENCE, begun + PATIENCE));
+        assert_eq!(deadline(), begun + second + PATIENCE, "each by itself has its own");
+    }
 }

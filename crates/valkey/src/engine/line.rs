@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::House;
 use super::floor::Ticket;
+use super::hosted::within_one_deadline;
 
 /// A session as it is known to the house.
 #[derive(Clone, Copy, Debug)]
@@ -157,13 +158,13 @@ async fn finish(house: &Arc<House>, who: Who, run: Option<Run>) {
     match run {
         None => {}
         Some(Run::Publishes(tokens, messages)) => {
-            let answers = house.publish_each(who.asker, messages).await;
+            let answers = within_one_deadline(house.publish_each(who.asker, messages)).await;
             for (token, result) in tokens.into_iter().zip(answers) {
                 tell(house, who, token, result);
             }
         }
         Some(Run::Settlements(tokens, receipts, outcome)) => {
-            let settled = house.settle(who.asker, receipts, outcome).await;
+            let settled = within_one_deadline(house.settle(who.asker, receipts, outcome)).await;
             let mut each = settled.as_ref().map(|each| each.iter());
             for (token, count) in tokens {
                 let result = match &mut each {
