@@ -76,14 +76,15 @@ pub(crate) async fn run(args: &MoveArgs, global: &Global, session: &Session) -> 
     let state =
         state.unwrap_or_else(|| format!("overtake-move.{}.json", name.trim_start_matches('/')).into());
     let import = args.import_priority.as_deref().map(priority);
-    let Moved { leased, dead, known, moved } = moving::run(&from, &to, state, import.as_ref()).await?;
-    let is_deleted = args.delete && leased == 0 && dead == 0;
+    let Moved { leased, cut_off, dead, known, moved } =
+        moving::run(&from, &to, state, import.as_ref()).await?;
+    let is_deleted = args.delete && leased + cut_off + dead == 0;
     if is_deleted {
         let query = "?if=empty";
         session.client.ask(Method::DELETE, &(path(&["v1", "queues", &args.queue]) + query), None).await?;
     }
     let answer = json!({
-        "moved": moved, "known": known, "leased": leased, "dead": dead, "deleted": is_deleted,
+        "moved": moved, "known": known, "leased": leased, "leased_by_move": cut_off, "dead": dead, "deleted": is_deleted,
     });
     session.out.done(&answer, || sentence(args, &to.queue, &answer))?;
     Ok(if args.delete && !is_deleted { Exit::Error } else { Exit::Done })
@@ -101,6 +102,11 @@ fn sentence(args: &MoveArgs, queue: &str, answer: &serde_json::Value) -> String 
             count("leased"),
             "is leased here by others: run it again when it came back",
             "are leased here by others: run it again when they came back",
+        ),
+        (
+            count("leased_by_move"),
+            "is leased here by a move that was cut off: run it again in 5 minutes, when it is ready",
+            "are leased here by a move that was cut off: run it again in 5 minutes, when they are ready",
         ),
         (count("dead"), "dead letter stays here", "dead letters stay here"),
     ];

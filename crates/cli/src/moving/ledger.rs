@@ -188,7 +188,10 @@ fn which(seq: u64, published_at: &str) -> Which {
 }
 
 fn of(message: &Value) -> Which {
-    which(message["seq"].as_u64().unwrap_or_default(), message["published_at"].as_str().unwrap_or_default())
+    // As text, or, from a broker of a version before this, as a number.
+    let seq = &message["seq"];
+    let seq = seq.as_u64().or_else(|| seq.as_str()?.parse().ok()).unwrap_or_default();
+    which(seq, message["published_at"].as_str().unwrap_or_default())
 }
 
 fn bad(path: &Path, what: String) -> Failure {

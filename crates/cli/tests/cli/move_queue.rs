@@ -36,7 +36,7 @@ fn seen(broker: &Broker, queue: &str, status: &str) -> Vec<Value> {
     for message in &mut messages {
         let message = message.as_object_mut().expect("an object");
         let seq = message.remove("seq").expect("it has one");
-        if message["id"] == json!(format!("seq-{seq}")) {
+        if message["id"] == json!(format!("seq-{}", seq.as_str().expect("text"))) {
             message.remove("id");
         }
         for field in ["published_at", "delivery_count", "due_at"] {
@@ -149,6 +149,27 @@ fn a_move_that_is_killed_goes_on_and_nothing_comes_twice() {
     bodies.sort();
     assert!(bodies.iter().enumerate().all(|(at, body)| *body == format!("{at:0>200}")), "each once");
     assert!(!state.exists(), "nothing is under way any more");
+}
+
+#[test]
+fn a_move_that_was_killed_before_it_knew_its_leases_is_named_by_the_next() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| Broker::start(&dir.path().join(name)));
+    declare(&here, "jobs", &json!({}));
+    let messages: Vec<_> = (0..5).map(|at| json!({"body": format!("{at}"), "priority": 1})).collect();
+    publish(&here, "jobs", &messages);
+    let lease = |worker: &str, max: u32| {
+        let wish = json!({"max": max, "worker": worker});
+        ask(&here.url, "POST", "/v1/queues/jobs/leases", &wish).expect(200);
+    };
+    lease("overtake move", 2);
+    lease("somebody", 1);
+    let state = dir.path().join("state.json");
+    let run = here.run(&words("jobs", &there.url, &state)).ok();
+    assert!(run.contains("1 is leased here by others"), "{run}");
+    assert!(run.contains("2 are leased here by a move that was cut off"), "{run}");
+    let told = moved(here.run(&[&words("jobs", &there.url, &state)[..], &["--json"]].concat()));
+    assert_eq!(told, json!({"leased": 1, "leased_by_move": 2}));
 }
 
 #[test]
