@@ -26,8 +26,8 @@ use crate::trace::TraceOut;
 pub(crate) struct PublishedOut {
     /// The id the publisher gave, else `seq-` and the sequence.
     id: String,
-    /// Its place in the order of publishing of its queue.
-    seq: u64,
+    /// Its place in the order of publishing of its queue: digits, as text, since a number of a queue in several partitions is greater than 2^53, and JavaScript would round it.
+    seq: String,
     /// The priority, in the words of the queue's scheme.
     #[schema(value_type = Option<PrioritySchema>)]
     priority: Given,
@@ -61,8 +61,8 @@ pub(crate) struct PublishedList {
 pub(crate) struct MessageOut<'a> {
     /// The id the publisher gave, else `seq-` and the sequence.
     id: &'a str,
-    /// Its place in the order of publishing of its queue.
-    seq: u64,
+    /// Its place in the order of publishing of its queue: digits, as text, since a number of a queue in several partitions is greater than 2^53, and JavaScript would round it.
+    seq: String,
     /// The priority as it was given, or what a missing one counts as.
     #[schema(value_type = Option<PrioritySchema>)]
     priority: &'a Given,
@@ -409,7 +409,7 @@ impl PublishedOut {
     fn of(copy: PublishedCopy, with_queue: bool) -> Self {
         let PublishedCopy { queue, id, seq, priority, duplicate, position, position_in_priority, .. } = copy;
         let queue = with_queue.then_some(queue);
-        Self { id, seq: seq.0, priority, position, position_in_priority, duplicate, queue }
+        Self { id, seq: seq.0.to_string(), priority, position, position_in_priority, duplicate, queue }
     }
 }
 
@@ -419,7 +419,7 @@ impl<'a> MessageOut<'a> {
         let base64 = (shown.body && text.is_none()).then(|| STANDARD.encode(&content.body));
         Self {
             id: &view.id,
-            seq: view.seq.0,
+            seq: view.seq.0.to_string(),
             priority: &view.priority,
             given_priority: view.given,
             level: view.level.0,

@@ -191,6 +191,7 @@ async fn published_messages_are_leased_by_priority_and_settled() {
         r#"{"messages":[{"body":"low","priority":1},{"body":"high","priority":8},{"body":"none","id":"n"}]}"#;
     let published = world.post("/v1/queues/q/messages", body).await.expect(201);
     assert_eq!(published.all("seq"), ["1", "2", "3"]);
+    assert_eq!(published.json["messages"][0]["seq"], "1", "text: a number could be greater than 2^53");
     assert_eq!(published.all("priority"), ["1", "8", "4"]);
     assert_eq!(published.all("id"), ["seq-1", "seq-2", "n"]);
     assert!(published.json["messages"][0].get("queue").is_none());

@@ -49,7 +49,7 @@ export function Detail({ vhost, name, settings, may, id, lane, close, done }) {
       message.key && ['Key', html`<span class="mono">${message.key}</span>`],
       message.user_id && ['User', message.user_id],
       message.content_type && ['Media type', message.content_type],
-      ['Sequence', count(message.seq)],
+      ['Sequence', message.seq],
       message.exchange !== undefined && ['Came by', `${message.exchange} with ${message.routing_keys.join(', ')}`],
       ...Object.entries(message.properties ?? {}).map(([key, value]) => [key, html`<span class="mono">${String(value)}</span>`]),
     ]} /></section>
