@@ -405,6 +405,13 @@ impl Definitions {
             }
         }
         let mut version = known.version();
+        if entries.is_empty() && version < last.number {
+            return Err(format!(
+                "the servers have lost a part of the definitions: entries {} to {} are not there; restore a backup of the keys {DEFINITIONS}*",
+                version + 1,
+                last.number
+            ));
+        }
         for (entry, tag) in entries {
             version += 1;
             let (session, facts) = read_entry(&entry).ok_or(UNKNOWN_FORM)?;

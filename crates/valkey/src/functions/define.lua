@@ -21,7 +21,11 @@ local function tag_at(base, log, version)
   return redis.call('LINDEX', base .. ':tags', version - log.from - 1)
 end
 
-local function tell(base, version) return redis.call('SPUBLISH', base, text(version)) end
+-- Tells whoever listens; they look by themselves, too. Answers how many do.
+local function tell(base, version)
+  local told = redis.pcall('SPUBLISH', base, text(version))
+  return type(told) == 'number' and told or 0
+end
 
 -- Where the log is now, as answers say it.
 local function where(log) return { log.version, log.tag, log.incarnation } end

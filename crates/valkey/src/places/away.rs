@@ -95,6 +95,17 @@ impl Places {
         }
     }
 
+    /// A place is served again: it may have missed what holds, and is asked what it has.
+    async fn is_back(&self, place: PlaceNumber) {
+        let rule = self.rule.lock().expect("nobody panics with it").clone();
+        let until = Instant::now() + PATIENCE;
+        // If that cannot be said now, it is when somebody finds that the place is not there, or not so.
+        match rule {
+            Some(rule) => drop(self.tell_rule(place, &rule, until).await),
+            None => drop(self.ask(place, &Sweep, until).await),
+        }
+    }
+
     /// Which are not served now. Those that are again are asked what they have.
     fn keep_apart(self: &Arc<Self>, unserved: &Unserved) {
         let away: Away = (0..self.count())
@@ -110,7 +121,7 @@ impl Places {
         self.away.send_replace(away.clone());
         for place in before.difference(&away).copied() {
             let me = Arc::clone(self);
-            tokio::spawn(async move { drop(me.ask(place, &Sweep, Instant::now() + PATIENCE).await) });
+            tokio::spawn(async move { me.is_back(place).await });
         }
     }
 }

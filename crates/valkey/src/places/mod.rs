@@ -44,8 +44,8 @@ use self::slots::Slots;
 pub use self::tally::Tally;
 use crate::cluster::{Call, CallError, Cluster, Heard, Slot};
 use crate::functions::{
-    self, Asked, Configure, Declined, Forget, GiveBackSlots, Leasing, Malformed, Of, Peek, Ready, Said,
-    Sweep, Terms, Told,
+    self, Asked, Configure, Configured, Declined, Forget, GiveBackSlots, Leasing, Malformed, Of, Peek, Ready,
+    Said, Sweep, Terms, Told,
 };
 
 /// Why nothing came of it.
@@ -102,6 +102,16 @@ struct Place {
     is_left: AtomicBool,
 }
 
+/// What holds at the places, as it was said last.
+#[derive(Debug)]
+struct Rule {
+    version: u64,
+    said: Said,
+    queue: Vec<u8>,
+    /// Of each place, as [`Terms::json`] says them.
+    terms: Vec<Arc<str>>,
+}
+
 /// When something happens in a place by itself, as the last of its calls has said it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wakes {
@@ -141,6 +151,7 @@ pub struct Places {
     breadth: AtomicUsize,
     /// A process consumes no more, or it was not heard whether one does.
     attendance: Notify,
+    rule: Mutex<Option<Arc<Rule>>>,
     /// Places that are not served.
     away: watch::Sender<Away>,
     me: Weak<Self>,
@@ -175,6 +186,7 @@ impl Places {
         let all = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             away: watch::Sender::default(),
+            rule: Mutex::default(),
             cluster,
             caller,
             of,
@@ -195,7 +207,7 @@ impl Places {
     }
 
     /// Has these terms hold at every place from now on, which is made where it is not there; unless a later version holds. `sharing` says of a place that is one of several how many
-    /// share what the queue may hold with it; `queue` is for [`Configure::queue`]. Answers the latest version that holds at one of them.
+    /// share what the queue may hold with it; `queue` is for [`Configure::queue`]. Places that are not served are told once they are. Answers the latest version that holds at one of them.
     ///
     /// # Errors
     /// [`NotDone`], of the first place where that cannot be done; else why a place declines.
@@ -206,29 +218,46 @@ impl Places {
         (version, said, queue): (u64, Said, &[u8]),
         deadline: Instant,
     ) -> Result<Result<u64, Declined>, NotDone> {
-        let mut shares: BTreeMap<Option<u16>, String> = BTreeMap::new();
-        for sharing in (0..self.count()).map(sharing) {
-            let share = || match sharing {
-                None => terms.json(),
-                Some(others) => terms.clone().of_several(others).json(),
-            };
-            shares.entry(sharing).or_insert_with(share);
-        }
+        let mut shares: BTreeMap<Option<u16>, Arc<str>> = BTreeMap::new();
+        let mut share = |place| {
+            let json = |others| terms.clone().of_several(others).json();
+            let (sharing, whole) = (sharing(place), || terms.json());
+            Arc::clone(shares.entry(sharing).or_insert_with(|| sharing.map_or_else(whole, json).into()))
+        };
+        let terms_of = (0..self.count()).map(&mut share).collect();
+        let rule = Arc::new(Rule { version, said, queue: queue.to_vec(), terms: terms_of });
         self.hearing.until_all(HEARING_PATIENCE).await;
-        let configured = together((0..self.count()).map(|place| {
-            let queue = if place == 0 { queue } else { &[] };
-            let configure = Configure { version, terms: &shares[&sharing(place)], said, queue };
-            async move { self.ask(place, &configure, deadline).await }
-        }));
-        let configured: Vec<_> = configured.await.into_iter().collect::<Result<_, _>>()?;
+        *self.rule.lock().expect("nobody panics with it") = Some(Arc::clone(&rule));
+        let told = together((0..self.count()).map(|place| self.tell_rule(place, &rule, deadline))).await;
+        let told: Vec<_> = told.into_iter().collect::<Result<_, _>>()?;
+        let told: Vec<_> = told.into_iter().flatten().collect();
+        if told.is_empty() {
+            return Err(self.unserved().unwrap_or(NotDone::Gone));
+        }
         let holds: Result<Vec<u64>, Declined> =
-            configured.into_iter().map(|told| told.map(|configured| configured.version)).collect();
+            told.into_iter().map(|told| told.map(|configured| configured.version)).collect();
         Ok(holds.map(|versions| {
             self.heads.configure(&terms);
             self.slots.freed();
             *self.terms.lock().expect("nobody panics with it") = Arc::new(terms);
             versions.into_iter().max().unwrap_or(version)
         }))
+    }
+
+    /// Says to a place what holds. `None`: it is not served, and told once it is.
+    async fn tell_rule(
+        &self,
+        place: PlaceNumber,
+        rule: &Rule,
+        deadline: Instant,
+    ) -> Result<Option<Result<Configured, Declined>>, NotDone> {
+        let Rule { version, said, queue, terms } = rule;
+        let queue = if place == 0 { &queue[..] } else { &[] };
+        let configure = Configure { version: *version, terms: &terms[place as usize], said: *said, queue };
+        tokio::select! {
+            told = self.ask(place, &configure, deadline) => told.map(Some),
+            () = self.until_away(place) => Ok(None),
+        }
     }
 
     /// Leaves nothing of so many places of a queue, as far as they are its own, which is not there from this version of the definitions on.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use overtake_engine::{ConsumeRequest, Content, Engine, Failure, LeaseRequest, NewMessage, Target};
 use overtake_lane::{Outcome, PartitionMode, Partitions, Settings};
 use overtake_peer::Vault;
+use overtake_valkey::cluster::Slot;
 use overtake_valkey::engine::{ClusterEngine, Options};
+use overtake_valkey::functions::DEFINITIONS;
 use tokio::task::JoinSet;
 
 use crate::processes::processes;
@@ -126,5 +128,37 @@ async fn what_a_dead_primary_has_is_left_out_and_named_and_is_back_with_its_repl
             engine.settle(vec![leased.receipt], Outcome::Ack).await.expect("settled");
             got += 1;
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_begins_with_the_partitions_that_are_served_and_is_told_of_the_others() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    let mut world = World::cluster(program, 0, &[]).await;
+    let first = processes(&world, 1).await.remove(0);
+    let partitions = Partitions { mode: PartitionMode::Hash, count: 24, ..Partitions::default() };
+    let settings = Settings { partitions, ..Settings::default() };
+    first.declare_queue("q", settings.clone()).await.expect("declared");
+    for _ in 0..24 {
+        first.publish(vec![message(5)]).await.expect("published");
+    }
+    first.close().await;
+    // Any but the primary of the definitions.
+    let holds = world.primary_of(0, Slot::of(DEFINITIONS.as_bytes())).await.expect("somebody");
+    let dead = (holds + 1) % 3;
+    world.servers[dead].kill();
+    let mut nodes = world.nodes();
+    nodes.nodes.swap(0, holds);
+    let second = ClusterEngine::open(Options::new(nodes, Vault::ANY)).await.expect("opens");
+    let mut got = 0;
+    while let Ok(leased) = second.lease(LeaseRequest::new("q".into(), 1)).await {
+        got += leased.len();
+    }
+    assert!((1..24).contains(&got), "{got}");
+    world.servers[dead].start();
+    let mut consumer = second.consume(ConsumeRequest::new("q".into())).await.expect("consumes");
+    while got < 24 {
+        consumer.next().await.expect("it comes");
+        got += 1;
     }
 }
