@@ -71,7 +71,7 @@ complete -c overtake -n "__fish_overtake_needs_command" -f -a "token" -d 'Make, 
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "whoami" -d 'Show who the broker takes you for'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "audit" -d 'Show what administrators did last: who, what, when, and how it was before'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "health" -d 'Ask whether the broker serves'
-complete -c overtake -n "__fish_overtake_needs_command" -f -a "cluster" -d 'Show the brokers and servers of a broker on Redis or Valkey'
+complete -c overtake -n "__fish_overtake_needs_command" -f -a "cluster" -d 'Show the brokers and servers of a broker on Redis or Valkey, and see to queues whose definition was lost'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "doctor" -d 'Say what a confirmed message survives where messages are kept, and what to change'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "drain" -d 'Prepare the broker for its end: it gives out nothing more, and waits for what is leased'
 complete -c overtake -n "__fish_overtake_needs_command" -f -a "completions" -d 'Print the completions of a shell'
@@ -1986,17 +1986,20 @@ complete -c overtake -n "__fish_overtake_using_subcommand health" -l live -d 'On
 complete -c overtake -n "__fish_overtake_using_subcommand health" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand health" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l url -d 'The broker to talk to' -r
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l password-file -d 'A file with the password of --user' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
-complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status" -f -a "status" -d 'Show the brokers on the same servers, the servers, and how many partitions of each queue they have'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -f -a "status" -d 'Show the brokers on the same servers, the servers, and how many partitions of each queue they have'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -f -a "orphans" -d 'List queues whose definition the servers have lost: their messages are kept, and nobody is given them'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -f -a "adopt" -d 'Define a queue again whose definition was lost, as it was: its messages are delivered from then on'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and not __fish_seen_subcommand_from status orphans adopt discard" -f -a "discard" -d 'Remove a queue whose definition was lost, with its messages'
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -l url -d 'The broker to talk to' -r
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
@@ -2007,6 +2010,38 @@ complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_se
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -l json -d 'Print JSON for programs'
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Print nothing but what was asked for'
 complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from orphans" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l name -d 'Another name than it had, where a queue has that by now' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from adopt" -s h -l help -d 'Print help'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l url -d 'The broker to talk to' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l ca-file -d 'For https: a PEM file with the authorities that may sign the broker\'s certificate, in place of the system\'s' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l user -d 'Who asks. The password is in OVERTAKE_PASSWORD or --password-file, or is asked for; without a user and a token: guest, at a broker on this machine' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l password-file -d 'A file with the password of --user' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l token-file -d 'A file with a token, in place of a user; or the token is in OVERTAKE_TOKEN' -r -F
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l vhost -d 'The virtual host in which queues and exchanges are meant [default: /]' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l timeout -d 'Give up on an answer after so long: 500ms, 30s, 5m, 1h30m' -r
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -s y -l yes -d 'Do not ask'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -l json -d 'Print JSON for programs'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -s q -l quiet -d 'Print nothing but what was asked for'
+complete -c overtake -n "__fish_overtake_using_subcommand cluster; and __fish_seen_subcommand_from discard" -s h -l help -d 'Print help'
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l nodes -d 'Look at these servers, whatever the configuration says: a cluster, unless --engine says redis' -r
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l redis-password-file -d 'A file with the password for --nodes [else: OVERTAKE_REDIS_PASSWORD]' -r -F
 complete -c overtake -n "__fish_overtake_using_subcommand doctor" -l config -d 'The configuration file [default: $OVERTAKE_CONFIG, else overtake.toml in $CONFIGURATION_DIRECTORY or /etc/overtake if it is there]' -r -F
