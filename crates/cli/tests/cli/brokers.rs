@@ -1,5 +1,6 @@
 //! Two brokers on one server, with the real binary: what is made, changed and taken at one of them holds at the other, and what runs at one runs at the other when that one is gone.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Instant;
@@ -13,6 +14,17 @@ use crate::valkey::{Program, Server};
 
 fn start(dir: &Path, server: &Server) -> Broker {
     Broker::start_with(dir, &["--engine", "redis", "--engine-nodes", &server.url()])
+}
+
+/// A stream of events that `ann` watches, of which the first bytes have come.
+fn watch(broker: &Broker) -> TcpStream {
+    let mut stream = TcpStream::connect(broker.url.trim_start_matches("http://")).expect("it listens");
+    let request = "GET /v1/overview/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YW5uOnNlY3JldA==\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut status = [0; "HTTP/1.1 200".len()];
+    stream.read_exact(&mut status).expect("it answers");
+    assert_eq!(&status, b"HTTP/1.1 200");
+    stream
 }
 
 /// Waits until something is so at a broker.
@@ -59,7 +71,9 @@ fn whoever_is_deleted_at_one_broker_is_gone_at_the_other() {
             !Client::turned_away(stream(), "PLAIN", b"\0ann\0secret").contains("refused for user")
         });
         let mut deleted = Client::open(stream(), "PLAIN", b"\0ann\0secret");
+        let mut watching = watch(&there);
         here.run(&["user", "delete", "ann", "--yes"]).ok();
+        watching.read_to_end(&mut Vec::new()).expect("the stream ends");
         let told = deleted.hear();
         assert!(told.contains("user 'ann' is deleted"), "{program:?} {told}");
         assert!(Client::refused(stream(), "PLAIN", b"\0ann\0secret").contains("ACCESS_REFUSED"));
