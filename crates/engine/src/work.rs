@@ -59,6 +59,20 @@ pub struct ServerWork {
     pub inversions_us: Distribution,
 }
 
+impl ServerWork {
+    /// What somebody should see to, as a phrase; `None`: nothing.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let orphans = self.orphans;
+        let (queues, are) = if orphans == 1 { ("queue", "is") } else { ("queues", "are") };
+        (orphans > 0).then(|| {
+            format!(
+                "the servers have {orphans} {queues} that {are} not defined: see `overtake cluster orphans`"
+            )
+        })
+    }
+}
+
 /// How many of a number of things had at most which size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {

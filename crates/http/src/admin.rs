@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use overtake_access::Tag;
 use overtake_api::problem::ProblemBody;
-use overtake_engine::{Health, NodeHealth};
+use overtake_engine::{Health, NodeHealth, ServerWork};
 use overtake_telemetry::text;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -85,7 +85,8 @@ fn warning(health: &Health) -> Option<String> {
     let full = health.full.as_ref().map(|why| format!("publishes are refused: {why}"));
     let damage = health.damage.sentence().map(|places| format!("damage in the store: {places}"));
     let nodes = health.nodes.iter().filter_map(NodeHealth::trouble);
-    let all: Vec<String> = full.into_iter().chain(damage).chain(nodes).collect();
+    let orphans = health.servers.as_ref().and_then(ServerWork::trouble);
+    let all: Vec<String> = full.into_iter().chain(damage).chain(nodes).chain(orphans).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
@@ -146,6 +147,11 @@ mod tests {
         assert_eq!(
             warning(&health),
             Some(format!("publishes are refused: the disk has no room for more messages; {damage}"))
+        );
+        let servers = Some(ServerWork { orphans: 1, ..ServerWork::default() });
+        assert_eq!(
+            warning(&Health { servers, ..Health::default() }).as_deref(),
+            Some("the servers have 1 queue that is not defined: see `overtake cluster orphans`")
         );
     }
 
