@@ -48,6 +48,7 @@ fn messages_are_in_the_embedded_store_unless_servers_are_named() {
                 connect_ms: 2000,
                 answer_ms: 5000,
                 replicas_ms: 1000,
+                shortfall_ms: 2000,
                 look_ms: 5000,
                 backoff_first_ms: 5,
                 backoff_max_ms: 500,
