@@ -540,6 +540,7 @@ pub(super) async fn listen(definitions: std::sync::Weak<Definitions>) {
             if !std::mem::replace(&mut is_told, true) {
                 tracing::warn!(%why, "definitions cannot be read; what others declare is not known here until they can");
             }
+            tokio::time::sleep(LOOK).await;
         }
         if is_told {
             tracing::info!("definitions can be read again");
