@@ -163,17 +163,16 @@ impl Office {
         self.engine.orphans().await.map_err(NotChanged::Failed)
     }
 
-    /// Such a queue is defined again as it was, or by another name.
+    /// Such a queue is defined again as it was, or by another name. Answers the queue as it is then.
     ///
     /// # Errors
     /// What the engine refuses.
-    pub async fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Result<(), NotChanged> {
-        self.engine.adopt_orphan(queue, name).await.map_err(NotChanged::Failed)?;
-        let after = json!({"name": name});
-        self.gate.record(
-            Deed::of(Some(&self.who), "orphan.adopt", queue.0.to_string()).from_to(Value::Null, after),
-        );
-        Ok(())
+    pub async fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Result<Orphan, NotChanged> {
+        let adopted = self.engine.adopt_orphan(queue, name).await.map_err(NotChanged::Failed)?;
+        let after = json!({"name": adopted.name, "vhost": adopted.vhost, "messages": adopted.messages});
+        let deed = Deed::of(Some(&self.who), "orphan.adopt", queue.0.to_string());
+        self.gate.record(deed.from_to(Value::Null, after));
+        Ok(adopted)
     }
 
     /// Such a queue is gone with its messages. Answers how many those were.

@@ -76,8 +76,8 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Queues on servers whose definition was lost, by number. An engine that keeps messages itself has none.
     fn orphans(&self) -> Pending<Vec<Orphan>>;
-    /// Has such a queue be defined again as it was, in its virtual host, which is made where it is not there; or by another name.
-    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<()>;
+    /// Has such a queue be defined again as it was, in its virtual host, which is made where it is not there; or by another name. Answers the queue as it is then.
+    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<Orphan>;
     /// Removes such a queue with its messages. Answers how many those were.
     fn remove_orphan(&self, queue: QueueId) -> Pending<u64>;
 

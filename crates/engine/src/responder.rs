@@ -68,7 +68,7 @@ pub trait Responder: Send + Sync + 'static {
         Box::pin(async { Ok(Vec::new()) })
     }
     /// [`Engine::adopt_orphan`].
-    fn adopt(&self, _queue: QueueId, _name: Option<&str>) -> Pending<()> {
+    fn adopt(&self, _queue: QueueId, _name: Option<&str>) -> Pending<Orphan> {
         Box::pin(async { Err(Refusal::NoSuchOrphan.into()) })
     }
     /// [`Engine::remove_orphan`].
@@ -185,7 +185,7 @@ impl<R: Responder> Engine for R {
         self.orphaned()
     }
 
-    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<()> {
+    fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Pending<Orphan> {
         self.adopt(queue, name)
     }
 

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::{Answer, App, done, json};
+use crate::app::{Answer, App, json};
 use crate::decode::Json;
 use crate::login::Who;
 use crate::path::QueueNumber;
@@ -24,7 +24,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(adopt_orphan))
 }
 
-/// A queue of which the servers have messages and no definition.
+/// A queue of which the servers have messages and no definition, or had none.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Orphan)]
 struct OrphanOut<'a> {
@@ -85,12 +85,12 @@ async fn list_orphans(State(app): State<Arc<App>>, Who(who): Who) -> Answer {
 
 /// Defines such a queue again as it was, with its messages. For administrators.
 ///
-/// Its virtual host is made where it is not there.
+/// Its virtual host is made where it is not there; nobody has rights in it then but administrators who give them to themselves.
 #[utoipa::path(
     post, path = "/v1/cluster/orphans/{number}/adopt", tag = "cluster",
     params(("number" = u32, Path, description = "Its number")),
     request_body = AdoptIn,
-    responses((status = 204, description = "It is a queue like others"))
+    responses((status = 200, description = "It is a queue like others", body = OrphanOut))
 )]
 async fn adopt_orphan(
     State(app): State<Arc<App>>,
@@ -100,8 +100,7 @@ async fn adopt_orphan(
 ) -> Answer {
     let office = app.desks.office(who)?;
     let name = name.as_deref().map(|name| checked(name, "queue")).transpose()?;
-    office.adopt_orphan(queue, name).await?;
-    done()
+    json(StatusCode::OK, &OrphanOut::of(&office.adopt_orphan(queue, name).await?))
 }
 
 /// Removes such a queue with its messages. For administrators.

@@ -65,8 +65,13 @@ pub(crate) async fn run(command: &ClusterCommand, session: &Session) -> Ended {
         }
         ClusterCommand::Adopt { number, name } => {
             let path = path(&["v1", "cluster", "orphans", &number.to_string(), "adopt"]);
-            session.client.ask(Method::POST, &path, Some(&json!({ "name": name }))).await?;
-            session.out.done(&json!({ "adopted": number }), || format!("queue {number} is defined again"))?;
+            let answer = session.client.ask(Method::POST, &path, Some(&json!({ "name": name }))).await?;
+            session.out.done(&answer.body, || {
+                let said = |key: &str| text(&answer.body[key]);
+                let (name, vhost, messages) =
+                    (said("name"), said("vhost"), answer.body["messages"].as_u64().unwrap_or(0));
+                format!("queue {name} of virtual host {vhost} is defined again, with {messages} messages")
+            })?;
         }
         ClusterCommand::Discard { number, yes } => {
             yes.or_ask(&format!("Remove the queue {number} with all its messages?"))?;

@@ -32,7 +32,9 @@ const SAY_PATIENCE: Duration = Duration::from_secs(5);
 const SAY_LOOK: Duration = Duration::from_millis(20);
 /// The form of entries and bases.
 const FORM: u8 = 1;
-/// Why they cannot be read.
+/// Why they cannot be read: no broker runs that knows them.
+const DAMAGED: &str = "the servers have lost a part of the definitions, and no broker runs that knows them: restore a backup of the keys {overtake}:definitions*, or delete these keys and begin anew: the queues are then found by `overtake cluster orphans`";
+/// The same.
 const UNKNOWN_FORM: &str = "definitions are of a form that this program does not know: run the newer one";
 
 /// What is defined.
@@ -251,12 +253,13 @@ impl Definitions {
             replaced,
             went_back,
         });
-        all.follow().await?;
         let patience = Instant::now() + SAY_PATIENCE;
+        let mut followed = all.follow().await;
         while told > 0 && all.incarnation().is_empty() && Instant::now() < patience {
             tokio::time::sleep(SAY_LOOK).await;
-            all.follow().await?;
+            followed = all.follow().await;
         }
+        followed?;
         while all.incarnation().is_empty() {
             all.begin().await?;
             all.follow().await?;
@@ -373,7 +376,7 @@ impl Definitions {
     fn take(&self, defined: Defined, trial: &mut Option<Broker>) -> Result<Taken, String> {
         let mut known = self.lock();
         let course = known.history.compare(&defined);
-        let Defined { last, incarnation, after, base, entries } = defined;
+        let Defined { last, incarnation, after, base, entries, .. } = defined;
         match course {
             Course::Back => {
                 let at = known.history.version().clone();
@@ -381,12 +384,13 @@ impl Definitions {
                 tracing::warn!(
                     from = at.number,
                     to = last.number,
-                    "the definitions in the servers went back to an older version; this broker knows the later one, and writes it back"
+                    "the definitions in the servers went back to an older version, or some of them are lost; this broker knows them, and writes them back"
                 );
                 let incarnation = known.history.incarnation().into();
                 return Ok(Taken::Older(Restate { now: last, incarnation, at, base: base_of(&known) }));
             }
             Course::On => {}
+            Course::Damaged => return Err(DAMAGED.to_owned()),
             Course::Anew | Course::Elsewhere => {
                 let before = known.version();
                 let base = base.unwrap_or_default();
@@ -405,13 +409,6 @@ impl Definitions {
             }
         }
         let mut version = known.version();
-        if entries.is_empty() && version < last.number {
-            return Err(format!(
-                "the servers have lost a part of the definitions: entries {} to {} are not there; restore a backup of the keys {DEFINITIONS}*",
-                version + 1,
-                last.number
-            ));
-        }
         for (entry, tag) in entries {
             version += 1;
             let (session, facts) = read_entry(&entry).ok_or(UNKNOWN_FORM)?;

@@ -31,6 +31,8 @@ pub(super) enum Course {
     Back,
     /// It went back, and then another way; or it began anew.
     Elsewhere,
+    /// Some of it is lost, and nothing is known.
+    Damaged,
 }
 
 impl History {
@@ -72,10 +74,16 @@ impl History {
             version.number < oldest || self.tags.get(&version.number) == Some(&version.tag)
         };
         if self.incarnation.is_empty() {
-            return if defined.base.is_some() { Course::Anew } else { Course::On };
+            return if defined.is_damaged {
+                Course::Damaged
+            } else if defined.base.is_some() {
+                Course::Anew
+            } else {
+                Course::On
+            };
         }
         match (&defined.base, defined.incarnation == self.incarnation) {
-            _ if defined.incarnation.is_empty() => Course::Back,
+            _ if defined.incarnation.is_empty() || defined.is_damaged => Course::Back,
             (_, false) => Course::Elsewhere,
             (None, true) => Course::On,
             (Some(_), true) if last.number < self.version.number && is_known(last) => Course::Back,
@@ -103,7 +111,8 @@ mod tests {
 
     fn told(incarnation: &str, last: Version, base: Option<Version>) -> Defined {
         let (after, base) = base.map_or((at(5, "a5"), None), |at| (at, Some(Vec::new())));
-        Defined { last, incarnation: incarnation.into(), after, base, entries: Vec::new() }
+        let incarnation = incarnation.into();
+        Defined { last, incarnation, is_damaged: false, after, base, entries: Vec::new() }
     }
 
     #[test]
@@ -125,5 +134,8 @@ mod tests {
         let course = |told: Defined| History::none().compare(&told);
         assert_eq!(course(told("a", at(5, "a5"), Some(at(2, "a2")))), Course::Anew);
         assert_eq!(course(told("", at(0, ""), None)), Course::On);
+        let damaged = Defined { is_damaged: true, ..told("a", at(5, "a5"), None) };
+        assert_eq!(known().compare(&damaged), Course::Back, "whoever knows it writes it back");
+        assert_eq!(course(damaged), Course::Damaged);
     }
 }

@@ -535,7 +535,7 @@ impl Responder for ClusterEngine {
         Box::pin(async move { house.orphans().await })
     }
 
-    fn adopt(&self, queue: QueueId, name: Option<&str>) -> Pending<()> {
+    fn adopt(&self, queue: QueueId, name: Option<&str>) -> Pending<Orphan> {
         let (house, name) = (Arc::clone(&self.house), name.map(Arc::from));
         self.whole(async move { house.adopt_orphan(queue, name).await })
     }

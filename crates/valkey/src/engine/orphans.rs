@@ -46,13 +46,14 @@ impl House {
     /// Looks for them, and says what it found.
     async fn look_for_orphans(&self) {
         match self.orphans().await {
+            Ok(all) if all.is_empty() => {}
             Ok(all) => {
-                for Orphan { queue, vhost, name, messages, .. } in &all {
-                    tracing::warn!(
-                        number = queue.0, vhost = vhost.as_deref(), queue = %name, messages,
-                        "the servers have messages of a queue that is not defined; nobody is given them: see `overtake cluster orphans`"
-                    );
-                }
+                let messages: u64 = all.iter().map(|orphan| orphan.messages).sum();
+                tracing::warn!(
+                    queues = all.len(),
+                    messages,
+                    "the servers have queues that are not defined; nobody is given their messages: see `overtake cluster orphans`"
+                );
             }
             Err(why) => {
                 tracing::warn!(%why, "whether the servers have queues that are not defined is not known");
@@ -86,8 +87,12 @@ impl House {
         self.orphaned_places().await?.remove(&queue).ok_or(Refusal::NoSuchOrphan.into())
     }
 
-    /// Defines a queue again whose places are there.
-    pub(super) async fn adopt_orphan(&self, queue: QueueId, name: Option<Arc<str>>) -> Result<(), Failure> {
+    /// Defines a queue again whose places are there. Answers it as it is then.
+    pub(super) async fn adopt_orphan(
+        &self,
+        queue: QueueId,
+        name: Option<Arc<str>>,
+    ) -> Result<Orphan, Failure> {
         let found = self.orphaned(queue).await?;
         let first = found.get(&0).and_then(|first| definition(&first.queue)).ok_or_else(|| {
             unavailable("its first partition is not there, or does not say how the queue was defined: its messages can only be removed")
@@ -129,7 +134,9 @@ impl House {
             })
             .await?;
         tracing::warn!(queue = %name, vhost = %vhost, "a queue whose definition was lost is adopted");
-        self.hosted(queue).await.map(drop)
+        self.orphans_seen.fetch_sub(1, Ordering::Relaxed);
+        self.hosted(queue).await?;
+        Ok(Orphan { name, vhost: Some(vhost), ..seen(queue, &found) })
     }
 
     /// Removes a queue that is not defined. Answers how many messages it had.

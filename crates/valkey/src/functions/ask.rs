@@ -102,6 +102,8 @@ pub struct Configured {
 
 impl Asked for Configure<'_> {
     const FUNCTION: &'static str = "ot_configure";
+    /// Definitions say what holds, and do wait: a place that is behind is told again.
+    const IS_PROMISE: bool = false;
     type Answer = Result<Configured, Declined>;
 
     fn arguments(&self, arguments: &mut Vec<Vec<u8>>) {

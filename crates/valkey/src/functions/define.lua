@@ -11,7 +11,13 @@
 -- was behind), and then on, has the same versions and other tags. The first tag is the incarnation: random, and by it a log that began anew is told from this one.
 local function defined(base)
   local got = redis.call('HMGET', base, 'version', 'base', 'incarnation', 'tag', 'root')
-  return { version = tonumber(got[1] or 0), from = tonumber(got[2] or 0), incarnation = got[3] or '', tag = got[4] or '', root = got[5] or '' }
+  local log = { version = tonumber(got[1] or 0), from = tonumber(got[2] or 0), incarnation = got[3] or '', tag = got[4] or '', root = got[5] or '' }
+  if log.incarnation ~= '' then
+    local count = log.version - log.from
+    local is_there = redis.call('LLEN', base .. ':log') == count and redis.call('LLEN', base .. ':tags') == count
+    log.is_damaged = not is_there or (log.from > 0 and redis.call('EXISTS', base .. ':base') == 0)
+  end
+  return log
 end
 
 -- The tag of a version, where it is known.
@@ -27,8 +33,8 @@ local function tell(base, version)
   return type(told) == 'number' and told or 0
 end
 
--- Where the log is now, as answers say it.
-local function where(log) return { log.version, log.tag, log.incarnation } end
+-- Where the log is now, as answers say it, and whether some of it is lost (1 or 0).
+local function where(log) return { log.version, log.tag, log.incarnation, log.is_damaged and 1 or 0 } end
 
 -- Gives a log that a version without tags wrote its incarnation, and its entries their tags.
 local function tag_all(base, log, incarnation)
@@ -46,6 +52,7 @@ end
 local function define(keys, args)
   local base = keys[1]
   local log, expected = defined(base), tonumber(args[1])
+  if log.is_damaged then return { where(log), 0 } end
   local is_again = log.version == expected + 1 and redis.call('LINDEX', base .. ':log', -1) == args[3]
   if is_again and tag_at(base, log, expected) == args[2] then return { where(log), 1 } end
   if log.version ~= expected or log.tag ~= args[2] or log.tag == '' then return { where(log), 0 } end
@@ -62,6 +69,7 @@ end
 local function read_defined(keys, args)
   local base = keys[1]
   local log, since, most = defined(base), tonumber(args[1]), tonumber(args[3])
+  if log.is_damaged then return { where(log), 0, '', false, {}, {} } end
   local whole = false
   if tag_at(base, log, since) ~= args[2] then
     whole = redis.call('GET', base .. ':base') or ''
@@ -75,7 +83,7 @@ end
 local function rebase(keys, args)
   local base = keys[1]
   local log, at = defined(base), tonumber(args[1])
-  if at <= log.from or tag_at(base, log, at) ~= args[2] then return 0 end
+  if log.is_damaged or at <= log.from or tag_at(base, log, at) ~= args[2] then return 0 end
   redis.call('SET', base .. ':base', args[3])
   redis.call('LTRIM', base .. ':log', at - log.from, -1)
   redis.call('LTRIM', base .. ':tags', at - log.from, -1)
@@ -83,7 +91,7 @@ local function rebase(keys, args)
   return 1
 end
 
--- Has the log be of this version, and say this: it begins, or it went back, and whoever asks knows what it said, or that places are of later versions. Arguments: where it is now (the version and its tag, or 0 and nothing), the incarnation,
+-- Has the log be of this version, and say this: it begins, or it went back or is damaged, and whoever asks knows what it said, or that places are of later versions. Arguments: where it is now (the version and its tag, or 0 and nothing), the incarnation,
 -- the version and its tag, what is true. Answers 1, or 0 where it is elsewhere by now.
 local function restate(keys, args)
   local base = keys[1]
@@ -108,7 +116,7 @@ local function enrol(keys, args)
   local log = defined(base)
   if log.incarnation == '' and log.version > 0 then log = tag_all(base, log, args[4]) end
   local was_known = redis.call('ZSCORE', roll, name) and (args[3] == '' or args[3] == log.incarnation) and 1 or 0
-  local hear = log.incarnation == '' and tell(base, 0) or 0
+  local hear = (log.incarnation == '' or log.is_damaged) and tell(base, 0) or 0
   if tonumber(args[2]) == 0 then redis.call('ZREM', roll, name) else redis.call('ZADD', roll, now + tonumber(args[2]), name) end
   local gone = redis.call('ZRANGE', roll, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 100)
   local others = redis.call('ZCOUNT', roll, '(' .. text(now), '+inf')

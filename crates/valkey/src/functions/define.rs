@@ -63,11 +63,11 @@ impl Of {
     }
 }
 
-/// Where definitions are now: the version, and the incarnation, which is empty where there are none.
-fn read_where(value: &Value) -> Result<(Version, Box<str>), Malformed> {
-    let [number, tag, incarnation] = Part(value).parts()? else { return Err(Malformed) };
+/// Where definitions are now: the version, the incarnation, which is empty where there are none, and whether some of them are lost.
+fn read_where(value: &Value) -> Result<(Version, Box<str>, bool), Malformed> {
+    let [number, tag, incarnation, damaged] = Part(value).parts()? else { return Err(Malformed) };
     let version = Version { number: Part(number).count()?, tag: Part(tag).text()?.into() };
-    Ok((version, Part(incarnation).text()?.into()))
+    Ok((version, Part(incarnation).text()?.into(), Part(damaged).number()? == 1))
 }
 
 /// Adds an entry behind a version, if that is the last one.
@@ -93,7 +93,7 @@ impl Define {
     /// [`Malformed`].
     pub fn added(value: &Value) -> Result<Option<Version>, Malformed> {
         let [now, added] = Part(value).parts()? else { return Err(Malformed) };
-        let (last, _) = read_where(now)?;
+        let (last, ..) = read_where(now)?;
         Ok((Part(added).number()? == 1).then_some(last))
     }
 }
@@ -114,6 +114,8 @@ pub struct Defined {
     pub last: Version,
     /// The incarnation of the definitions. Empty: there are none.
     pub incarnation: Box<str>,
+    /// Some of them are lost, and nothing else is said.
+    pub is_damaged: bool,
     /// The entries are those after this version.
     pub after: Version,
     /// What was true then, where they do not go on from what was asked for.
@@ -137,7 +139,7 @@ impl Read {
     /// [`Malformed`].
     pub fn read(value: &Value, after: &Version) -> Result<Defined, Malformed> {
         let [now, since, root, base, entries, tags] = Part(value).parts()? else { return Err(Malformed) };
-        let (last, incarnation) = read_where(now)?;
+        let (last, incarnation, is_damaged) = read_where(now)?;
         let base = if let Value::Nil = base { None } else { Some(Part(base).bytes()?.to_vec()) };
         let after = match &base {
             None => after.clone(),
@@ -146,7 +148,8 @@ impl Read {
         let entries = Part(entries).parts()?.iter().zip(Part(tags).parts()?);
         let entries =
             entries.map(|(entry, tag)| Ok((Part(entry).bytes()?.to_vec(), Part(tag).text()?.into())));
-        Ok(Defined { last, incarnation, after, base, entries: entries.collect::<Result<_, Malformed>>()? })
+        let entries = entries.collect::<Result<_, Malformed>>()?;
+        Ok(Defined { last, incarnation, is_damaged, after, base, entries })
     }
 }
 
@@ -168,7 +171,7 @@ impl Rebase {
     }
 }
 
-/// Has definitions begin, or those that went back be of a version, and say this.
+/// Has definitions begin, or those that went back or are damaged be of a version, and say this.
 #[derive(Clone, Debug)]
 pub struct Restate {
     /// Where they are now; nothing is done where they are elsewhere.
@@ -215,10 +218,10 @@ impl Process {
         Self(name.into())
     }
 
-    /// Its name for people: `p` and the first eight digits.
+    /// Its name for people: the first eight digits.
     #[must_use]
-    pub fn short(&self) -> String {
-        format!("p{}", self.0.get(..8).unwrap_or(&self.0))
+    pub fn short(&self) -> &str {
+        self.0.get(..8).unwrap_or(&self.0)
     }
 
     /// Its name at places.

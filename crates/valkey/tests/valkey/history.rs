@@ -91,6 +91,34 @@ async fn definitions_that_went_back_are_written_back_by_a_broker_that_knows_more
     assert!(new.queue("q").await.is_ok() && new.queue("s").await.is_ok());
 }
 
+/// One key of them is gone, and the others are there.
+#[tokio::test]
+async fn a_part_of_the_definitions_that_is_lost_is_written_back_and_nobody_begins_without_it() {
+    let Some(program) = Program::all().into_iter().next() else { return };
+    for key in KEYS {
+        let world = World::one(program, &[]);
+        let all = processes(&world, 2).await;
+        all[0].declare_queue("q", Settings::default()).await.expect("declared");
+        until(|| async { all[1].queue("q").await.is_ok() }).await;
+        world.ask(0, &format!("DEL {DEFINITIONS}{key}")).await;
+        all[0].declare_queue("r", Settings::default()).await.expect("declared");
+        until(|| async { all[1].queue("r").await.is_ok() }).await;
+        let new = one(&world).await;
+        assert!(new.queue("q").await.is_ok() && new.queue("r").await.is_ok(), "{key}");
+        for engine in all.into_iter().chain([new]) {
+            engine.close().await;
+        }
+        world.ask(0, &format!("DEL {DEFINITIONS}{key}")).await;
+        let opened = ClusterEngine::open(Options::new(world.nodes(), Vault::ANY)).await;
+        match (key, opened) {
+            // Without the first of them nothing says that there were any.
+            ("", opened) => assert!(opened.is_ok()),
+            (":log" | ":tags" | ":base", Err(why)) => assert!(why.to_string().contains("lost a part")),
+            (key, _) => panic!("{key}"),
+        }
+    }
+}
+
 /// Whoever knew them has stopped.
 #[tokio::test]
 async fn a_queue_of_lost_definitions_is_nobody_elses() {
