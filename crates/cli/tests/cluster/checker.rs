@@ -7,7 +7,8 @@
 //! - *One holder.* Nobody gets a message of which somebody else is *sure* that it is his.
 //! - *Cap.* No queue has more messages out than its `max_active`, counting those only whose holders are sure of them.
 //! - *Order.* An inversion is a message that waits while a less urgent one of the same queue is delivered: from [`Rules::flight_us`] after its confirm to [`Rules::flight_us`] before
-//!   its own first delivery; nearer than that the two may have crossed on their ways. Its length is from its confirm to the last of those deliveries.
+//!   its own first delivery; nearer than that the two may have crossed on their ways. Its length is from its confirm to the last of those deliveries. Of deliveries while a primary is away ([`Rules::away_us`]) none makes one:
+//!   whether the message was there to be delivered is not known here.
 //!
 //! A holder is sure of a message from when he read it until the first of:
 //!
@@ -37,6 +38,8 @@ pub(crate) struct Rules {
     pub(crate) notice_us: u64,
     /// For how long a delivery or a confirm may be on its way.
     pub(crate) flight_us: u64,
+    /// From when to when a primary was away: messages of its partitions wait, and the others go on.
+    pub(crate) away_us: (u64, u64),
 }
 
 /// What was found.
@@ -64,6 +67,8 @@ pub(crate) struct Verdict {
     pub(crate) out_most: usize,
     /// Lengths of inversions, microseconds: of each message that was passed over.
     pub(crate) inversions_us: Vec<u64>,
+    /// Messages that were passed over only while a primary was away.
+    pub(crate) passed_while_away: usize,
 }
 
 impl Verdict {
@@ -118,7 +123,8 @@ impl fmt::Display for Verdict {
         writeln!(f, "  {back} came back after they were settled, {twice} held by two at once")?;
         writeln!(f, "  {} of a queue out at most", self.out_most)?;
         let inverted = self.inversions_us.len();
-        write!(f, "  {inverted} inversions, the longest of {} ms", self.inversion_longest_ms())
+        writeln!(f, "  {inverted} inversions, the longest of {} ms", self.inversion_longest_ms())?;
+        write!(f, "  {} passed over while a primary was away", self.passed_while_away)
     }
 }
 
@@ -303,12 +309,24 @@ impl Stories {
             let first = story.holders.iter().map(|holder| self.holdings[holder].from_us).min();
             let (Some(since), Some(first)) = (story.confirmed_us, first) else { continue };
             let (from, to) = (since + rules.flight_us, first.saturating_sub(rules.flight_us));
-            let less_urgent = delivered.range((story.queue, 0)..(story.queue, story.level));
-            let last = less_urgent.filter_map(|(_, times)| {
-                let before = times.partition_point(|at| *at < to);
-                times[..before].last().filter(|at| **at > from)
-            });
-            verdict.inversions_us.extend(last.max().map(|at| at - since));
+            let (away, back) = rules.away_us;
+            let last_before = |to: u64| {
+                let less_urgent = delivered.range((story.queue, 0)..(story.queue, story.level));
+                let last = less_urgent.filter_map(|(_, times)| {
+                    let before = times.partition_point(|at| *at < to);
+                    times[..before].last().copied().filter(|at| *at > from)
+                });
+                last.max()
+            };
+            let is_away = |at: u64| away <= at && at < back;
+            match last_before(to) {
+                None => {}
+                Some(at) if !is_away(at) => verdict.inversions_us.push(at - since),
+                Some(_) => match last_before(to.min(away)) {
+                    Some(at) => verdict.inversions_us.push(at - since),
+                    None => verdict.passed_while_away += 1,
+                },
+            }
         }
     }
 }

@@ -26,8 +26,13 @@ const INVERSION_MOST_MS: u64 = 40_000;
 
 /// A broker that is cut off gives its last sign of life up to 3 s before, and is given up 15 s after it; the next one may come a second after its first answer. Half a second is more than a
 /// confirm and a delivery are on their ways.
-const RULES: Rules =
-    Rules { max_active: MAX_ACTIVE, lapse_us: 11_000_000, notice_us: 2_000_000, flight_us: 500_000 };
+const RULES: Rules = Rules {
+    max_active: MAX_ACTIVE,
+    lapse_us: 11_000_000,
+    notice_us: 2_000_000,
+    flight_us: 500_000,
+    away_us: (0, 0),
+};
 
 fn messages() -> u32 {
     let said = std::env::var("CLUSTER_MESSAGES").ok();
@@ -86,12 +91,12 @@ fn join(threads: Threads) {
 }
 
 /// When all is published: takes what is left, and judges. Answers also in which queues something stays.
-fn end(stage: &Stage, consumers: Threads) -> (Verdict, Vec<String>) {
+fn end(stage: &Stage, consumers: Threads, away_us: (u64, u64)) -> (Verdict, Vec<String>) {
     let left = stage.drain();
     stage.end();
     join(consumers);
     let entries = stage.book.close();
-    let verdict = judge(&entries, &RULES);
+    let verdict = judge(&entries, &Rules { away_us, ..RULES });
     println!("{verdict}");
     for message in verdict.at_fault().into_iter().take(TOLD_MAX) {
         println!("{}", story(&entries, message));
@@ -119,7 +124,10 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
     stage.release(50);
     until(30);
     say("a primary is killed");
+    let away = stage.book.now_us();
     cast.kill_primary(0, Slot::new(0).expect("a slot"), 1).await;
+    // What its replica has goes to whoever takes next.
+    let away_us = (away, stage.book.now_us() + RULES.flight_us);
     say("its replica has taken over, and it follows that");
 
     stage.release(70);
@@ -138,7 +146,7 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
 
     tokio::task::block_in_place(|| join(publishers));
     say("all is confirmed");
-    let (verdict, left) = tokio::task::block_in_place(|| end(&stage, consumers));
+    let (verdict, left) = tokio::task::block_in_place(|| end(&stage, consumers, away_us));
     say("all is done");
     cast.stop();
     assert_eq!(left, Vec::<String>::new(), "nothing is left in the queues");
@@ -171,7 +179,7 @@ async fn where_a_confirm_waits_for_no_replica_messages_are_lost_and_found_out() 
     cast.world.until_taken_over(1, Slot::new(0).expect("a slot"), 0).await;
     let consumers = consumers(&stage);
     // A lease whose end was lost with the rest may stay for as long as its broker is there.
-    let (verdict, _) = tokio::task::block_in_place(|| end(&stage, consumers));
+    let (verdict, _) = tokio::task::block_in_place(|| end(&stage, consumers, (0, 0)));
     cast.stop();
     assert_eq!(verdict.confirmed, LOSSY_MESSAGES as usize);
     assert!(!verdict.lost.is_empty(), "nothing was lost, so nobody knows whether the checker would see it");

@@ -4,7 +4,13 @@ use super::{Rules, Verdict, judge};
 use crate::history::{Entry, Event, Holder, Message};
 
 /// Two out at once; a second is on its way for a millisecond, noticed in ten, and a broker lapses after a hundred.
-const RULES: Rules = Rules { max_active: 2, lapse_us: 100_000, notice_us: 10_000, flight_us: 1_000 };
+const RULES: Rules = Rules {
+    max_active: 2,
+    lapse_us: 100_000,
+    notice_us: 10_000,
+    flight_us: 1_000,
+    away_us: (50_000, 60_000),
+};
 
 /// A history in words, each with its millisecond: `12 deliver a h 0` is a message, a holder and a broker.
 fn verdict(story: &str) -> Verdict {
@@ -134,6 +140,20 @@ fn an_inversion_is_counted_with_its_length() {
     assert_eq!((&inverted.inversions_us[..], inverted.faults()), (&[18_000][..], vec![]));
     let in_order = verdict(&format!("{both} · 20 deliver a h 0 · 30 deliver b i 0 · {done}"));
     assert!(in_order.inversions_us.is_empty(), "{in_order}");
+}
+
+/// A primary is away from 50 to 60.
+#[test]
+fn what_is_passed_over_while_a_primary_is_away_is_counted_apart() {
+    let three = "1 publish a 9 · 1 publish b 5 · 1 publish c 5 · 2 confirm a · 2 confirm b · 2 confirm c";
+    let done = "90 settle h · 91 settle i · 92 settle j";
+    let seen = |story: &str| {
+        let verdict = verdict(&format!("{three} · {story} · {done}"));
+        (verdict.inversions_us, verdict.passed_while_away)
+    };
+    assert_eq!(seen("52 deliver b h 0 · 55 deliver c i 0 · 70 deliver a j 0"), (vec![], 1));
+    assert_eq!(seen("20 deliver b h 0 · 55 deliver c i 0 · 70 deliver a j 0"), (vec![18_000], 0));
+    assert_eq!(seen("52 deliver b h 0 · 65 deliver c i 0 · 70 deliver a j 0"), (vec![63_000], 0));
 }
 
 #[test]
