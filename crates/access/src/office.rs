@@ -166,7 +166,7 @@ impl Office {
     /// Such a queue is defined again as it was, or by another name. Answers the queue as it is then.
     ///
     /// # Errors
-    /// What the engine refuses.
+    /// There is no such queue, or its name is taken.
     pub async fn adopt_orphan(&self, queue: QueueId, name: Option<&str>) -> Result<Orphan, NotChanged> {
         let adopted = self.engine.adopt_orphan(queue, name).await.map_err(NotChanged::Failed)?;
         let after = json!({"name": adopted.name, "vhost": adopted.vhost, "messages": adopted.messages});
@@ -178,7 +178,7 @@ impl Office {
     /// Such a queue is gone with its messages. Answers how many those were.
     ///
     /// # Errors
-    /// What the engine refuses.
+    /// There is no such queue.
     pub async fn remove_orphan(&self, queue: QueueId) -> Result<u64, NotChanged> {
         let messages = self.engine.remove_orphan(queue).await.map_err(NotChanged::Failed)?;
         let before = json!({"messages": messages});

@@ -60,7 +60,7 @@ pub struct ServerWork {
 }
 
 impl ServerWork {
-    /// What somebody should see to, as a phrase; `None`: nothing.
+    /// A phrase about something to see to; `None`: nothing.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let orphans = self.orphans;

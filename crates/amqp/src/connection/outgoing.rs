@@ -158,7 +158,7 @@ impl Connection {
             }
             Ok(_) => true,
             Err(Refused::Declined(refusal)) if refusal::is_for_now(refusal) => false,
-            // What the broker cannot do now, or does not know to be done.
+            // The broker cannot do it now, or does not know whether it is done.
             Err(Refused::Because { code: ReplyCode::InternalError, .. }) if confirm.is_some() => false,
             Err(refused) => {
                 let exchange = String::from_utf8_lossy(&exchange).into_owned();

@@ -126,7 +126,7 @@ async fn what_is_confirmed_is_kept_whatever_falls() {
     say("a primary is killed");
     let away = stage.book.now_us();
     cast.kill_primary(0, Slot::new(0).expect("a slot"), 1).await;
-    // What its replica has goes to whoever takes next.
+    // Messages of its replica go to the next who take.
     let away_us = (away, stage.book.now_us() + RULES.flight_us);
     say("its replica has taken over, and it follows that");
 

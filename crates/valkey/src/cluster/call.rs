@@ -21,7 +21,7 @@ pub struct Call {
     pub args: Vec<Bytes>,
     /// A call that says it is none must be to a function with the flag `no-writes`.
     pub is_write: bool,
-    /// What it did must outlive the primary: a write of which that is not so is answered as soon as the primary has done it.
+    /// The effect must outlive the primary: such a write waits for replicas, any other is answered as soon as the primary has done it.
     pub is_promise: bool,
     /// Where it is not known whether it was done, it is asked for again: it must be that doing it twice is doing it once.
     pub retry_in_doubt: bool,

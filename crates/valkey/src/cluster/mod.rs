@@ -169,7 +169,7 @@ impl Cluster {
         subscription
     }
 
-    /// Which of these slots have a primary that does not answer, or none, now and whenever that may be different.
+    /// Slots whose primary does not answer, or that have none, now and whenever that may be different.
     pub fn unserved(&self) -> Unserved {
         Unserved { maps: self.roads.maps.subscribe(), down: self.roads.standing.down() }
     }

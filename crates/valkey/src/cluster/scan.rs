@@ -13,7 +13,7 @@ impl Cluster {
     /// The keys on all primaries that match a pattern of `SCAN`: each that is there all the time at least once.
     ///
     /// # Errors
-    /// Which node did not say, and why, as a phrase.
+    /// The node that did not answer, and why, as a phrase.
     pub async fn keys(&self, pattern: &str) -> Result<Vec<String>, String> {
         let mut keys = Vec::new();
         for place in self.map().primaries() {

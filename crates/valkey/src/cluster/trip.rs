@@ -272,7 +272,7 @@ impl<'a> Trip<'a> {
         self.waits_failed += 1;
         self.roads.look.notify_one();
         self.wait_at = Instant::now() + self.roads.nodes.patience.backoff(self.waits_failed);
-        // Whoever waits is told before long: what replicas lack now they may lack for hours.
+        // Callers are told before long: replicas may lack it for hours.
         let most = Duration::from_millis(self.roads.nodes.patience.shortfall_ms);
         let (late, early): (Vec<_>, Vec<_>) =
             unacked.into_iter().partition(|unacked| unacked.since.elapsed() >= most);

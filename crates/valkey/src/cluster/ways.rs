@@ -31,7 +31,7 @@ pub(super) enum Trouble {
     Later,
 }
 
-/// What is done in the order in which it was asked for: the calls of a slot, those whose answers wait for replicas or logs apart from the others, which are not to wait for them.
+/// Calls that are done in the order in which they were asked for: of a slot those that wait for replicas or logs, or the others, which are not to wait for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Track {
     pub(super) slot: Slot,

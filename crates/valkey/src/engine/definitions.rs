@@ -32,9 +32,9 @@ const SAY_PATIENCE: Duration = Duration::from_secs(5);
 const SAY_LOOK: Duration = Duration::from_millis(20);
 /// The form of entries and bases.
 const FORM: u8 = 1;
-/// Why they cannot be read: no broker runs that knows them.
+/// Error where a part of the definitions is lost and no broker runs that knows them.
 const DAMAGED: &str = "the servers have lost a part of the definitions, and no broker runs that knows them: restore a backup of the keys {overtake}:definitions*, or delete these keys and begin anew: the queues are then found by `overtake cluster orphans`";
-/// The same.
+/// Error where a newer program wrote them.
 const UNKNOWN_FORM: &str = "definitions are of a form that this program does not know: run the newer one";
 
 /// What is defined.
@@ -51,7 +51,7 @@ pub(super) struct Definitions {
     version: watch::Sender<u64>,
     /// The last version that is known to have changed metadata.
     metadata: watch::Sender<u64>,
-    /// They are to be of this version at least: places have heard of the one before.
+    /// Least version that the definitions are to have: places have heard of the one before.
     least: AtomicU64,
     replaced: watch::Sender<u64>,
     went_back: watch::Sender<u64>,
@@ -278,12 +278,12 @@ impl Definitions {
         self.known.lock().expect("nobody panics with it")
     }
 
-    /// Of which incarnation they are, as far as is known; empty: there are none.
+    /// The incarnation of the definitions, as far as is known; empty: there are none.
     pub(super) fn incarnation(&self) -> Box<str> {
         self.lock().history.incarnation().into()
     }
 
-    /// Whose the places of this queue are.
+    /// The owner that places of this queue name.
     pub(super) fn of(&self, queue: QueueId) -> Option<Of> {
         let known = self.lock();
         let vhost = known.broker.vhost_name(known.broker.vhost_of(queue)?)?;
@@ -436,7 +436,7 @@ impl Definitions {
         Read::read(&value, &after).map_err(malformed)
     }
 
-    /// Says it, unless somebody else has said something meanwhile.
+    /// Writes definitions that begin or went back, unless another process has written some meanwhile.
     async fn restate(&self, restate: Restate) -> Result<(), Failure> {
         let value =
             self.cluster.call(Instant::now() + PATIENCE, restate.call()).await.map_err(unavailable)?;
@@ -506,13 +506,13 @@ impl Definitions {
     }
 }
 
-/// What came of what the servers said.
+/// The outcome of an answer of the servers.
 enum Taken {
-    /// That was all.
+    /// Nothing more is to be read.
     Everything,
     /// There is more.
     Some,
-    /// They are to be told this.
+    /// The servers are to be told this.
     Older(Restate),
 }
 

@@ -16,27 +16,27 @@ pub(super) struct History {
     /// Of the definitions; empty: none are known.
     incarnation: Box<str>,
     version: Version,
-    /// Those of the last versions.
+    /// Tags of the last versions, by their numbers.
     tags: BTreeMap<u64, Box<str>>,
 }
 
-/// How what the servers have goes with what is known.
+/// How the log on the servers goes with the versions that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
-    /// It goes on from there.
+    /// The log goes on from there.
     On,
-    /// It is so much further that all of it is said anew.
+    /// The log is so much further that all of it is said anew.
     Anew,
-    /// It went back to what was known before, or to nothing.
+    /// The log went back to an older version that is known, or to nothing.
     Back,
-    /// It went back, and then another way; or it began anew.
+    /// The log went back, and then another way; or began anew.
     Elsewhere,
-    /// Some of it is lost, and nothing is known.
+    /// A part of the log is lost, and nothing is known here.
     Damaged,
 }
 
 impl History {
-    /// That of whoever knows nothing.
+    /// The history of a process that knows nothing.
     pub(super) fn none() -> Self {
         Self { incarnation: "".into(), version: Version::none(), tags: BTreeMap::new() }
     }
@@ -56,7 +56,7 @@ impl History {
         &self.incarnation
     }
 
-    /// This is the next version.
+    /// Takes the next version.
     pub(super) fn go_on(&mut self, version: Version) {
         self.tags.insert(version.number, version.tag.clone());
         while self.tags.len() > TAGS_MAX {

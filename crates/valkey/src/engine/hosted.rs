@@ -189,7 +189,7 @@ impl Hosted {
             let holds = configured.map_err(|declined| Failure::from(declined.0))?;
             if holds > *version {
                 self.definitions.go_past(holds).await?;
-                // What another says that was quicker is told soon, as is every later version; a version that went back was none.
+                // A later version of another process is told soon; only where versions went back is this one said again.
                 let since = self.definitions.since(self.queue, |_, since| since);
                 if since > holds {
                     ruled.version = since;
@@ -226,7 +226,7 @@ impl Hosted {
         let mut turns = (turn..turn + u64::from(self.places.count()))
             .map(|turn| PlaceNumber::from(settings.place_of(message.priority, traits, turn)));
         let first = turns.next().unwrap_or_default();
-        // What may go to another place does not wait for one that is not served.
+        // A message that may go to any place does not wait for one that is not served.
         if self.places.is_served(first) {
             first
         } else {

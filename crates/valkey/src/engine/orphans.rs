@@ -43,7 +43,7 @@ impl House {
         Ok(found.into_iter().map(|(queue, found)| seen(queue, &found)).collect())
     }
 
-    /// Looks for them, and says what it found.
+    /// Looks for orphans, and logs how many there are.
     async fn look_for_orphans(&self) {
         match self.orphans().await {
             Ok(all) if all.is_empty() => {}
@@ -109,7 +109,7 @@ impl House {
         if self.definitions.with(is_taken) {
             return Err(Refusal::QueueExists.into());
         }
-        // Whoever comes between finds it still orphaned, and adopts it again.
+        // A process that ends here leaves the queue orphaned, to be adopted again.
         let of = Of::queue(&self.definitions.incarnation(), &vhost, &name);
         let adopt = |(place, owned): (&PlaceNumber, &Owned)| {
             Adopt { from: owned.of.clone(), of: of.clone() }.call(&base_of(queue.0, *place))

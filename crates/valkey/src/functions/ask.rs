@@ -24,7 +24,7 @@ pub struct Call<'a> {
 pub trait Asked {
     /// The function.
     const FUNCTION: &'static str;
-    /// What it did must outlive the primary that did it: what was published or settled must, a lease need not, since one that is lost gives the message once more.
+    /// The effect must outlive the primary: that of a publish or settlement must, that of a lease need not, since a lost lease gives the message once more.
     const IS_PROMISE: bool = true;
     /// What it comes to.
     type Answer;

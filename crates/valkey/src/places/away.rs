@@ -11,7 +11,7 @@ use super::{NotDone, PATIENCE, Places};
 use crate::cluster::{Slot, Unserved};
 use crate::functions::{Asked, How, Leasing, Settle, Shown, Sweep};
 
-/// Which of them they are.
+/// The numbers of places that are not served.
 pub(super) type Away = BTreeSet<PlaceNumber>;
 
 impl Places {
@@ -35,7 +35,7 @@ impl Places {
 
     /// Ends when some are not served.
     pub async fn until_some_unserved(&self) {
-        // It is there as long as this is.
+        // The sender is there as long as this is.
         let _ = self.away.subscribe().wait_for(|away| !away.is_empty()).await;
     }
 
@@ -49,7 +49,7 @@ impl Places {
         let asked = super::together(served.map(|place| async move {
             tokio::select! {
                 answer = self.ask(place, ask, deadline) => answer.map(drop),
-                // Of that it is said below.
+                // Places that are away are named below.
                 () = self.until_away(place) => Ok(()),
             }
         }));
@@ -82,7 +82,7 @@ impl Places {
         }
     }
 
-    /// Nobody was given it.
+    /// Puts back messages that nobody was given.
     async fn put_back(&self, place: PlaceNumber, shown: &[Shown]) {
         let lease = |shown: &Shown| match shown.stored.message.state {
             State::Leased { lease, .. } => Some((shown.stored.message.seq, lease)),
@@ -90,7 +90,7 @@ impl Places {
         };
         let leases: Vec<(Seq, LeaseId)> = shown.iter().filter_map(lease).collect();
         if !leases.is_empty() {
-            // If that cannot be done now, it goes back when its time is over, or with a sign of life.
+            // Otherwise the lease ends when its time is over, or with a sign of life.
             let _ = self.ask(place, &Settle { how: How::Untaken, leases }, Instant::now() + PATIENCE).await;
         }
     }
@@ -99,14 +99,14 @@ impl Places {
     async fn is_back(&self, place: PlaceNumber) {
         let rule = self.rule.lock().expect("nobody panics with it").clone();
         let until = Instant::now() + PATIENCE;
-        // If that cannot be said now, it is when somebody finds that the place is not there, or not so.
+        // Otherwise the next call that finds the place gone tells the rule.
         match rule {
             Some(rule) => drop(self.tell_rule(place, &rule, until).await),
             None => drop(self.ask(place, &Sweep, until).await),
         }
     }
 
-    /// Which are not served now. Those that are again are asked what they have.
+    /// Notes which places are not served now, and asks those that are again.
     fn keep_apart(self: &Arc<Self>, unserved: &Unserved) {
         let away: Away = (0..self.count())
             .filter(|place| unserved.has(Slot::of(self.places[*place as usize].base.as_bytes())))
@@ -126,7 +126,7 @@ impl Places {
     }
 }
 
-/// Follows which are served.
+/// Follows which places are served.
 pub(super) async fn follow(places: Weak<Places>) {
     let Some(mut unserved) = places.upgrade().map(|all| all.cluster.unserved()) else { return };
     loop {
